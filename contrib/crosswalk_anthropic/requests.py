@@ -65,6 +65,8 @@ DEFAULT_MAX_TOKENS = 16384
 
 _BETA_VERSIONS = {"mcp_servers": "mcp-client-2025-04-04", "compaction": "compact-2026-01-12"}
 """The beta that must be named in a header with an option, in the version in which the option is written."""
+_TOOLSET_BETA_VERSIONS = {**_BETA_VERSIONS, "mcp_servers": "mcp-client-2025-11-20"}
+"""The same for a request with the toolset of an MCP server, which the older version does not know."""
 _LEAST_VALUES = {"temperature": 1, "top_p": 0.95, "top_k": math.inf}
 """The least value of each sampling option that the API takes while the model thinks."""
 _LEAST_BUDGET = 1024
@@ -135,11 +137,19 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     if request.stream:
         body["stream"] = True
     headers = {"anthropic-version": "2023-06-01"}
-    if betas := [beta for name, beta in _BETA_VERSIONS.items() if name in request.extra_options]:
+    versions = _TOOLSET_BETA_VERSIONS if _has_toolset(request) else _BETA_VERSIONS
+    if betas := [beta for name, beta in versions.items() if name in request.extra_options]:
         headers["anthropic-beta"] = ",".join(betas)
     if not request.max_tokens:
         drops.default("max_tokens", default_max_tokens, "the API needs it")
     return HTTPRequest("/v1/messages", body, headers=headers, adaptations=drops.found())
+
+
+def _has_toolset(request: ChatRequest) -> bool:
+    """Whether a client of the API, or the ``provider_options``, say which tools of an MCP server there are."""
+    own_tools = request.provider_options.get(request.provider or "", {}).get("tools", ())
+    types = [tool.get("type") for tool in own_tools if isinstance(tool, Mapping)]
+    return len(request.names_of("mcp_toolset")) > 1 or "mcp_toolset" in types
 
 
 def _budget(request: ChatRequest, drops: Drops) -> int | None:

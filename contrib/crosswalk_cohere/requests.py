@@ -22,7 +22,6 @@ from crosswalk.plugins import (
     SegmentType,
     TextPart,
     Turn,
-    arguments_text,
     content_parts,
     data_url,
     message_of,
@@ -128,7 +127,7 @@ def _message(turn: Turn) -> dict[str, Any]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": arguments_text(call)},
+                "function": {"name": call.name, "arguments": call.arguments},
             }
             for call in message.tool_calls
         ]

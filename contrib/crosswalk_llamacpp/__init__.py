@@ -193,7 +193,9 @@ class LlamaCpp(DialectFamily):
         """See the hook ``build_request``: OpenAI's fields, as ``oaicompat_chat_params_parse`` in the server reads them."""
         from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
 
-        return build_openai_chat_request(request, OpenAIChatStyle(options=_OPTIONS))
+        # "Failed to parse tool call arguments as JSON" (common/chat.cpp, func_args_not_string)
+        style = OpenAIChatStyle(options=_OPTIONS, takes_any_arguments=False)
+        return build_openai_chat_request(request, style)
 
 
 plugin = LlamaCpp(NativeDialect(), OpenAILayer())

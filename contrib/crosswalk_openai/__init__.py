@@ -320,7 +320,6 @@ class OpenAI(ChatDialect):
         "options": {"max_tokens": "max_completion_tokens"},
         "refusal": True,
         "null_content": False,  # servers that copy its API check for a text
-        "takes_any_arguments": True,
     }
     hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {"web_search": {}}  # an option of the request
     batch_file: ClassVar[BatchFile | None] = BatchFile()

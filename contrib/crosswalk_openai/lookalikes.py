@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
 _TOP_K_STYLE: Mapping[str, Any] = {"options": {"top_k": "top_k"}}
 _ENGINE_STYLE: Mapping[str, Any] = {
-    "options": {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
+    "options": {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"},
+    "takes_any_arguments": False,  # sgl-project/sglang 28035
 }
 _ROUTER_STYLE: Mapping[str, Any] = {
     "options": {
@@ -108,7 +109,10 @@ class Groq(ChatDialect):
     documentation: ClassVar[str | None] = "https://console.groq.com/docs/api-reference#chat-create"
     access: ClassVar[Access | None] = Access.by_name("https://api.groq.com/openai/v1", "GROQ")
     errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "groq")
-    style: ClassVar[Mapping[str, Any]] = {"options": {"max_tokens": "max_completion_tokens"}}
+    style: ClassVar[Mapping[str, Any]] = {
+        "options": {"max_tokens": "max_completion_tokens"},
+        "lacks": ("part.audio",),  # groq 1.7.0
+    }
     # Its assistant message has no field for the calls of its own tools.
     way_back: ClassVar[WayBack] = WayBack(
         shows_pictures=True, names_speakers=True, refuses=("executed_tools",)
@@ -222,6 +226,7 @@ class Perplexity(ChatDialect):
     style: ClassVar[Mapping[str, Any]] = {
         "path": "/chat/completions",
         "options": {"top_k": "top_k"},
+        "lacks": ("part.audio",),
         "unsupported": {
             **dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"), "the API has no tools"),
             "seed": "the API has no such option",
@@ -244,9 +249,17 @@ class Perplexity(ChatDialect):
 
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``."""
-        from crosswalk_openai.requests import in_perplexitys_order, with_forced_sentences_named
+        from crosswalk_openai.requests import (
+            PERPLEXITYS_ROWS,
+            in_perplexitys_order,
+            perplexitys_part,
+            with_forced_sentences_named,
+        )
 
-        return with_forced_sentences_named(self.built(request, arrange=in_perplexitys_order))
+        http_request = self.built(
+            request, arrange=in_perplexitys_order, part=perplexitys_part, rows=PERPLEXITYS_ROWS
+        )
+        return with_forced_sentences_named(http_request)
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. The sources were found before the text was written.
@@ -351,7 +364,7 @@ class LMStudio(ChatDialect):
     documentation: ClassVar[str | None] = "https://lmstudio.ai/docs/developer"
     access: ClassVar[Access | None] = Access.by_name("http://127.0.0.1:1234/v1", "LMSTUDIO")
     errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "lmstudio")
-    style: ClassVar[Mapping[str, Any]] = _TOP_K_STYLE
+    style: ClassVar[Mapping[str, Any]] = {**_TOP_K_STYLE, "takes_any_arguments": False}  # it runs llama.cpp
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses", "anthropic")
     endpoints: ClassVar[tuple[str, ...]] = (
         *ChatDialect.endpoints,

@@ -47,14 +47,36 @@ MISTRALS_ROWS = (
 """The options and parts of Mistral's API that no other one has, or not in these words."""
 
 OPENROUTERS_ROWS = (
+    RequestRow("reasoning.max_tokens", "thinking_budget", replaces="reasoning_effort"),
     *below(
         "messages[].content[][text]",
         RequestRow("cache_control", "cache.mark", write=lambda mark: {"type": "ephemeral", **mark}),
         RequestRow("cache_control.ttl", "cache.ttl"),
     ),
     RequestRow("messages[].content[][video_url].video_url.url", "part.video"),
+    *below(
+        "messages[].content[][file].file",
+        RequestRow("file_data", "part.file"),
+        RequestRow("file_id", "part.file_id"),
+        RequestRow("filename", "part.name"),
+    ),
 )
-"""OpenRouter takes cache marks on the parts of a message and videos, and passes them on to providers that have them."""
+"""OpenRouter takes cache marks on parts, videos, files and budgets, and passes them on to providers that have them."""
+
+PERPLEXITYS_ROWS = below(
+    "messages[].content[][file_url]",
+    RequestRow("file_url.url", "part.file"),
+    RequestRow("file_name", "part.name"),
+)
+"""The parts of Perplexity's API that no other one has (the types of the package perplexityai 0.46.1)."""
+
+
+def perplexitys_part(part: ContentPart) -> dict[str, Any] | None:
+    """Return a file as Perplexity's API has it: at its URL, or as base64 without the head of a URL."""
+    if not isinstance(part, FilePart) or part.id is not None:
+        return None
+    name = {"file_name": part.name} if part.name else {}
+    return {"type": "file_url", "file_url": {"url": part.data or part.url}, **name}
 
 
 def mistrals_part(part: ContentPart) -> dict[str, Any] | None:

@@ -19,12 +19,10 @@ from crosswalk.plugins import (
     ImagePart,
     Role,
     TextPart,
-    ToolCall,
     ToolDefinition,
     Turn,
     UnsupportedRequestError,
     VideoPart,
-    arguments_text,
     as_json_object,
     call_item,
     client_tool_item,
@@ -213,7 +211,7 @@ def _plain_items(turn: Turn) -> Iterator[dict[str, Any]]:
     if text := text_of(turn):
         yield _message(Role.ASSISTANT, text)
     for call in message_of(turn).tool_calls or ():
-        yield call_item(call, call.arguments if call.is_custom else arguments_text(call))
+        yield call_item(call)
 
 
 def _name(item: dict[str, Any]) -> str:
@@ -257,9 +255,6 @@ def _own_items(items: list[dict[str, Any]], *, is_stored: bool) -> Iterator[dict
             if is_stored or sent_item.get("encrypted_content") or sent_item.get("content"):
                 waiting_items.append(sent_item)
             continue
-        if sent_item["type"] == "function_call":
-            call = ToolCall(sent_item["call_id"], sent_item["name"], sent_item["arguments"])
-            sent_item["arguments"] = arguments_text(call)
         yield from waiting_items
         yield sent_item
         waiting_items.clear()

@@ -69,8 +69,8 @@ class VLLM(OpenAIChatDialect):
         from crosswalk.plugins import OpenAIChatStyle, RequestRow, build_openai_chat_request
 
         rows = (RequestRow("messages[].content[][video_url].video_url.url", "part.video"),)
-        style = OpenAIChatStyle(options=_OPTIONS, reasoning="reasoning", rows=rows)
-        return build_openai_chat_request(request, style)
+        style = OpenAIChatStyle(options=_OPTIONS, reasoning="reasoning", rows=rows, takes_any_arguments=False)
+        return build_openai_chat_request(request, style)  # it parses arguments (vllm-project/vllm 43995)
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* has what only vLLM writes."""

@@ -52,7 +52,7 @@ ID_RULES = {
     # What it passes on, OpenAI and Anthropic take.
     "openrouter": "[a-zA-Z0-9_-]{1,40}",
 }  # fmt: skip
-OBJECTS_ONLY = set(PROVIDERS) - {"openai"}
+OBJECTS_ONLY = {"anthropic", "bedrock", "gemini", "ollama", "llamacpp", "lmstudio", "sglang", "vllm"}
 """Whose servers parse arguments, or take objects: what is no JSON object would be refused."""
 IDS = [
     "call_0",  # made up by mapping

@@ -425,6 +425,8 @@ MEANINGS: Final[dict[str, dict[str, str]]] = {
 
 NOT_OF_VLLM: Final = frozenset(
     {
+        "a file of text",
+        "allowed tools",
         "cache key",
         "cache options",
         "cache point of content",
@@ -432,6 +434,7 @@ NOT_OF_VLLM: Final = frozenset(
         "end user",
         "metadata",
         "moderation",
+        "name of a file",
         "place of the searcher",
         "prediction",
         "service tier",
@@ -445,6 +448,10 @@ NOT_OF_VLLM: Final = frozenset(
 
 
 NOT_HERE: Final[dict[tuple[str, str], str]] = {
+    # ``display`` is a field of thinking that is on (``ThinkingConfigAdaptiveParam``), and the rows ask for none.
+    ("shown thoughts", "messages"): "",
+    # The row's data are of no type that is a sound.
+    ("sound", "chat"): r"^part\.inline_data$",
     # Converse takes a picture as data or from S3, and the rows have its URL (``ImageSource``).
     ("cache point of content", "bedrock"): r"\[(image_url|input_image)\]\.prompt_cache",
     # Neither has a part for sound (``ResponseInputContentParam``, ``BetaContentBlockParam``).

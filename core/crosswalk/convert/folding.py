@@ -322,7 +322,7 @@ def _items(
         yield EasyInputMessage(role=MessageRole.ASSISTANT, content=message.text)
     for call in message.tool_calls or ():
         is_custom_by_id[call.id] = call.is_custom
-        yield parse_item(call_item(call, call.arguments))
+        yield parse_item(call_item(call))
 
 
 def _input(message: ChatMessage, place: str) -> str | list[dict[str, Any]]:

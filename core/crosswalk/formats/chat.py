@@ -47,7 +47,7 @@ from crosswalk.request import (
 )
 from crosswalk.types.answer import PIECE
 from crosswalk.types.json import copy_json
-from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart, ToolCall
+from crosswalk.types.message import AudioPart, ChatMessage, ContentPart, FilePart, Role, TextPart, ToolCall
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import chat as wire
 from crosswalk.wire.chat import (
@@ -57,6 +57,7 @@ from crosswalk.wire.chat import (
     read_custom_tool,
     read_message,
     read_role,
+    read_source,
     with_parts,
 )
 from crosswalk.wire.fields import Fields, Place, UnnamedCalls, placed
@@ -173,11 +174,55 @@ def _turn(message: Fields) -> Turn:
     if role is Role.TOOL and message.look("tool_call_id") in (None, ""):
         message.take("tool_call_id")
         return told_result(
-            message, message.text("name"), message.need("content", read_content(message, _told))
+            message, message.text("name"), message.need("content", read_content(message, _other_part))
         )
+    if isinstance(message.look("content"), list):
+        message.give("content", [*map(_with_sound_at_url, message.take("content"))])
+        if role is Role.ASSISTANT and any(map(_is_of_answer, message.look("content"))):
+            return _answer(message, [*_chunks(message)])
     if role is Role.ASSISTANT and any(message.look(name) for name in _ANSWER_FIELDS):
         return _answer(message)
-    return read_message(message, role, _told)
+    return read_message(message, role, _other_part)
+
+
+_ANSWER_CHUNKS: Final = ("thinking", "reference")
+"""The parts that only Mistral's answers have."""
+
+
+def _is_of_answer(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in _ANSWER_CHUNKS
+
+
+def _chunks(message: Fields) -> Iterator[dict[str, Any]]:
+    """Return the content of *message*, an answer of Mistral, as its server sent it. Parts that it has not are told."""
+    for part in message.each("content"):
+        if part.look("type") in ("text", *_ANSWER_CHUNKS):
+            yield part.rest()
+        elif (told := _told(part)) is not None:
+            yield {"type": "text", "text": _text(told)}
+
+
+def _with_sound_at_url(part: Any) -> Any:
+    """Return *part*, with Mistral's sound, which is only a text, in the form in which vLLM has the URL of one."""
+    sound = (
+        part.get(part.get("type")) if isinstance(part, dict) and part.get("type") == "input_audio" else None
+    )
+    return {"type": "audio_url", "audio_url": {"url": sound}} if isinstance(sound, str) else part
+
+
+def _other_part(part: Fields) -> ContentPart | None:
+    """Return *part*, which another server than OpenAI's has, or tell it."""
+    about = read_details(CHAT, f"messages[].content[][{part.given['type']}]", "part", part)
+    kind = next((kind for kind in ("audio", "file", "file_id") if isinstance(about.get(kind), str)), None)
+    if kind is None:
+        return _told(part)
+    part.leave("")
+    part.take("type")
+    if kind == "file_id":
+        return FilePart(id=about["file_id"])
+    if kind == "file":
+        return FilePart(**read_source(about[kind]), name=about.get("name"))
+    return AudioPart(**(read_source(about[kind]) if ":" in about[kind] else {"data": about[kind]}))
 
 
 def _told(part: Fields) -> ContentPart | None:
@@ -185,12 +230,14 @@ def _told(part: Fields) -> ContentPart | None:
     return told_part(part, CHAT, f"messages[].{part.place[-2]}[][{part.given['type']}]")
 
 
-def _answer(message: Fields) -> Turn:
-    """Return an answer with more than text and calls, as its server sent it."""
+def _answer(message: Fields, chunks: list[dict[str, Any]] | None = None) -> Turn:
+    """Return an answer with more than text and calls, as its server sent it: Mistral in *chunks*."""
     calls, told_calls = read_calls(message, _told)
-    content = with_parts(read_content(message, _told), told_calls)
-    text = content if isinstance(content, str | None) else "".join(_text(part) for part in content)
-    message_body: dict[str, Any] = {"role": "assistant", "content": text}
+    content: Any = chunks and [*chunks, *({"type": "text", "text": _text(call)} for call in told_calls)]
+    if chunks is None:
+        content = with_parts(read_content(message, _other_part), told_calls)
+        content = content if isinstance(content, str | None) else "".join(map(_text, content))
+    message_body: dict[str, Any] = {"role": "assistant", "content": content}
     for name in _ANSWER_FIELDS:
         read_field = message.items if name == "reasoning_details" else message.text
         if (value := read_field(name)) is not None:
@@ -198,7 +245,8 @@ def _answer(message: Fields) -> Turn:
     if calls:
         message_body["tool_calls"] = [*map(_call, calls)]
     choice = {"index": 0, "message": message_body, "finish_reason": "tool_calls" if calls else "stop"}
-    return answer(message, {"object": "chat.completion", "choices": [choice]}, "openai")
+    provider = "openai" if chunks is None else "mistral"
+    return answer(message, {"object": "chat.completion", "choices": [choice]}, provider)
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -246,6 +246,16 @@ _OTHER_ROWS: Final = (
     RequestRow("messages[].content[][text].cache_control", "cache.mark"),
     RequestRow("messages[].content[][text].cache_control.ttl", "cache.ttl"),
     VIDEO,
+    *below(
+        "messages[].content[]",
+        RequestRow("[audio_url].audio_url.url", "part.audio"),  # vLLM
+        RequestRow("[document_url].document_url", "part.file"),  # Mistral
+        RequestRow("[document_url].document_name", "part.name"),
+        RequestRow("[file].file_id", "part.file_id"),
+        RequestRow("[thinking]", "reasoning"),
+        RequestRow("[reference]", "citation"),
+    ),
+    *link("messages[].prefix"),  # of an answer to continue
     *(
         RequestRow(f"messages[].{name}", "reasoning")
         for name in ("reasoning_content", "reasoning", "reasoning_details")
@@ -259,8 +269,14 @@ CHAT: Final = RequestTable("chat", "Chat Completions", _PATHS, (*_COMMON_ROWS, *
 """All that a client of Chat Completions may say."""
 OPENAI_CHAT: Final = RequestTable("chat", "Chat Completions", _PATHS, (*_COMMON_ROWS, *_OPENAI_ROWS))
 """What OpenAI's own server takes."""
-CHAT_SERVER: Final = RequestTable("chat", "Chat Completions", _PATHS, _COMMON_ROWS)
-"""What servers of Chat Completions take, to which the plugin of one adds rows, or from which it removes some."""
+CHAT_SERVER: Final = RequestTable("chat", "Chat Completions", _PATHS, _COMMON_ROWS).with_rows(
+    without=("allowed_tools", "part.file", "part.file_id", "part.name")
+)
+"""What servers of Chat Completions take, to which the plugin of one adds rows, or from which it removes some.
+
+Files and a choice among some tools are OpenAI's own: the types of vLLM, SGLang, llama.cpp, Groq, Together, Fireworks and
+Perplexity do not have them.
+"""
 
 _SHARED_OPTIONS: Final = (
     "temperature", "top_p", "top_k", "max_tokens", "stop", "seed", "frequency_penalty", "presence_penalty", "logit_bias",

@@ -19,6 +19,7 @@ from crosswalk.formats.reading import (
     options,
     read_words,
     take_neutral,
+    told_if_unknown,
     told_part,
     told_result,
     word,
@@ -200,20 +201,17 @@ class _Conversation:
 
     def _answer(self, content: Fields) -> None:
         """Return the answer as its server sent it, each call with an id."""
-        is_one = isinstance(content.look("parts"), dict)
-        parts = [content.take("parts")] if is_one else content.items("parts") or []
         self._open_calls = []
         parts_with_ids: list[Any] = []
-        for number, part in enumerate(parts):
-            call = part.get("functionCall", part.get("function_call")) if isinstance(part, dict) else None
+        for number, part in enumerate(_objects(content, "parts")):
+            text = told_if_unknown(part, GEMINI, f"contents[].parts[].{next(iter(part), 'text')}")
+            members = part.rest() if text is None else {"text": text}
+            call = members.get("functionCall")
             if isinstance(call, dict):
                 id = call.get("id") or f"call_{len(self.turns)}_{number}"
                 self._open_calls.append((id, str(call.get("name"))))
-                remainder = {
-                    key: value for key, value in part.items() if key not in ("functionCall", "function_call")
-                }
-                part = {**remainder, "functionCall": {**call, "id": id}}
-            parts_with_ids.append(part)
+                members["functionCall"] = {**call, "id": id}
+            parts_with_ids.append(members)
         if not parts_with_ids:
             content.refuse("must have at least one part", "parts")
         candidate = {
@@ -260,8 +258,8 @@ def _tools(body: Fields) -> tuple[list[ToolDefinition], list[HostedTool], list[d
     servers: list[dict[str, Any]] = []
     definitions: list[ToolDefinition] = []
     hosted_tools: list[HostedTool] = []
-    for tool in body.objects("tools"):
-        for declaration in tool.objects("functionDeclarations"):
+    for tool in _objects(body, "tools"):
+        for declaration in _objects(tool, "functionDeclarations"):
             definitions.append(definition(declaration, GEMINI, "tools[].functionDeclarations[]"))
         for kind, row in _HOSTED:
             if (tool_fields := tool.object(row.path.removeprefix("tools[]."))) is not None:

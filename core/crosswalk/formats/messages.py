@@ -21,6 +21,7 @@ from crosswalk.formats.reading import (
     marks_of,
     read_words,
     take_neutral,
+    told_if_unknown,
     told_part,
     told_result,
     word,
@@ -321,7 +322,7 @@ class _Conversation:
                 and (id := server_calls.answered())
             ):
                 block.give("tool_use_id", id)
-        plain_blocks = [{"type": kind, **block.rest()} for block, kind in zip(blocks, kinds, strict=True)]
+        plain_blocks = [_as_known(block, kind) for block, kind in zip(blocks, kinds, strict=True)]
         self.turns.append(_plain(plain_blocks, message) or _whole(plain_blocks, message))
 
     # Tools.
@@ -460,6 +461,12 @@ def _document(block: Fields, details: _Details) -> Iterator[ContentPart]:
 
 
 # Answers of the model.
+
+
+def _as_known(block: Fields, kind: str) -> dict[str, Any]:
+    """Return *block* as its server sent it, or as a text if no block of its type *kind* is known."""
+    text = told_if_unknown(block, MESSAGES, f"messages[].content[][{VERSION.sub('', kind)}]")
+    return {"type": kind, **block.rest()} if text is None else {"type": "text", "text": text}
 
 
 def _plain(blocks: list[dict[str, Any]], message: Fields) -> ChatMessage | None:

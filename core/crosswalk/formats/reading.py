@@ -14,7 +14,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.formats.chat_table import CHAT, CHAT_SERVER
-from crosswalk.formats.tables import TABLES
+from crosswalk.formats.tables import TABLES, fields_with_names as fields_with_names, named_at
 from crosswalk.formats.writing import WireForm
 from crosswalk.mapping.normalize import normalize
 from crosswalk.request import (
@@ -33,7 +33,16 @@ from crosswalk.types.json import FrozenObject, copy_json, dump_json, thaw
 from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
-from crosswalk.wire.fields import FieldError, Fields, Place, Unread, path_of, placed as placed
+from crosswalk.wire.fields import (
+    FieldError,
+    Fields,
+    Place,
+    Unread,
+    objects_at,
+    path_of,
+    placed as placed,
+    readable,
+)
 from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable, put
 
 # -------------------------------------------------------------------------------- incoming
@@ -140,7 +149,18 @@ class ClientRequest(ChatRequest):
         return (option, *(one.path for one in self._brought(option)))
 
     def _brought(self, option: str) -> Iterator[Unread]:
-        return (one for one in self.unread if any(row.place == option for row in _rows(self.form.key, one)))
+        return (
+            one
+            for one in self.unread
+            if any(
+                row.place == option for row in (*_rows(self.form.key, one), *filter(None, [self._row(one)]))
+            )
+        )
+
+    def _row(self, unread: Unread) -> RequestRow | None:
+        """Return the row of *unread*, or ``None`` if the table of the client's format has none."""
+        table = TABLES[self.form.key]
+        return table.row_at(table.path_in(self.said, unread.place))
 
     def built_by(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
         """See :meth:`ChatRequest.built_by`."""
@@ -190,34 +210,59 @@ class ClientRequest(ChatRequest):
         if any(isinstance(turn, ChatResponse) for turn in self.messages):
             # These are probably the server's own answers, so it gets back the fields that such answers have.
             built = build(attrs.evolve(self, messages=tuple(map(self._own, self.messages))))
-        return self._with_told_parts(self._with_unread(built, self.unread))
+        unread_fields: dict[bool, list[Unread]] = {True: [], False: []}
+        for one in self.unread:
+            unread_fields[self._is_lacking(one, table)].append(one)
+        drops = (dropped for one in unread_fields[True] for dropped in self._dropped(one, table))
+        return self._with_told_parts(self._with_unread(built, unread_fields[False])).adapted(*drops)
+
+    def _is_lacking(self, unread: Unread, table: RequestTable | None) -> bool:
+        """Return whether *unread* is an option that the server with *table* is known not to have."""
+        rows = _rows(self.form.key, unread)
+        return table is not None and any(
+            row.place in table.lacks and row.value_of(unread.value) is not None for row in rows
+        )
 
     def _with_told_parts(self, built: HTTPRequest) -> HTTPRequest:
         """Return *built*, for another server of the client's form, with the client's parts in place of their texts."""
-        if not self.told:
-            return built
-        body = copy_json(built.body)
+        body, back = self._with_parts_back(built.body)
+        built = attrs.evolve(built, body=body)
+        return built.adapted(*(_told_at(place) for place in self.told if place not in back))
+
+    def _with_parts_back(self, body: Any) -> tuple[Any, set[str]]:
+        """Return *body* with the parts and items of the client in place of their texts, and their places."""
+        told = [*objects_at(self.said, self.told)]
+        back = self._put_calls_back(body := copy_json(body)) if told else set()
+        parts: dict[str, tuple[Any, list[str]]] = {}
+        for place, part in told:
+            if ".tool_calls[" not in place:
+                parts.setdefault(_told_text(part), (part, []))[1].append(place)
+
+        def restored(value: Any) -> Any:
+            if isinstance(value, dict):
+                text = _text_alone(value) if value.get("type") == "message" else value.get("text")
+                if isinstance(text, str) and text in parts:
+                    part, places = parts[text]
+                    back.update(places)
+                    return part
+                return {name: restored(inner) for name, inner in value.items()}
+            return [restored(inner) for inner in value] if isinstance(value, list) else value
+
+        return (restored(body) if parts else body), back
+
+    def _put_calls_back(self, body: dict[str, Any]) -> set[str]:
+        """Put the calls of a client of Chat Completions into *body* in place of their texts, and return their places."""
         back: set[str] = set()
         for number, (said, sent) in enumerate(zip(_messages(self.said), _messages(body), strict=False)):
-            parts, texts = said.get("content"), sent.get("content")
-            if not isinstance(texts, list):
-                continue
-            for at, (part, text) in enumerate(
-                zip(parts if isinstance(parts, list) else (), texts, strict=False)
-            ):
-                place = path_of(("messages", number, "content", at))
-                if place in self.told and text.get("text") == _told_text(part):
-                    texts[at] = part
-                    back.add(place)
-            for at, call in enumerate(said.get("tool_calls") or ()):
+            texts = sent.get("content")
+            for at, call in enumerate((isinstance(texts, list) and said.get("tool_calls")) or ()):
                 place = path_of(("messages", number, "tool_calls", at))
                 if place in self.told and (told := {"type": "text", "text": _told_text(call)}) in texts:
                     texts.remove(told)
                     sent.setdefault("tool_calls", []).insert(at, call)
                     sent["content"] = texts or None
                     back.add(place)
-        built = attrs.evolve(built, body=body)
-        return built.adapted(*(_told_at(place) for place in self.told if place not in back))
+        return back
 
     def _with_results_told(self) -> ClientRequest:
         """Return the request with the results that are alone, and that no call of a turn before asks for, told as text."""
@@ -317,8 +362,7 @@ class ClientRequest(ChatRequest):
 
     def _is_by_part(self, unread: Unread, http_request: HTTPRequest, target: RequestTable | None) -> bool:
         """Return whether the part that *unread* is about has brought it to the server with the table *target*."""
-        client_table = TABLES[self.form.key]
-        row = client_table.row_at(client_table.path_in(self.said, unread.place))
+        row = self._row(unread)
         target_row = target.row(row.place) if target and row and row.place in _TOOL_CHANGES else None
         if target_row is None:
             return False
@@ -399,7 +443,12 @@ class ClientRequest(ChatRequest):
         )
         reason = "thinking with an empty signature"
         unsigned_drops = (Adaptation.dropped(place, reason) for place in self.unsigned)
-        http_request = attrs.evolve(http_request, body=body, adaptations=(*new_adaptations, *unsigned_drops))
+        body, back = self._with_parts_back(body)
+        told = (
+            place for place in self.told if place.partition("[")[0] in written_names and place not in back
+        )
+        adaptations = (*new_adaptations, *unsigned_drops, *map(_told_at, told))
+        http_request = attrs.evolve(http_request, body=body, adaptations=adaptations)
         return self._with_unread(http_request, [one for one in self.unread if one.place[0] in written_names])
 
     def _with_unread(self, http_request: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
@@ -430,11 +479,10 @@ class ClientRequest(ChatRequest):
             elif not self.instead[unread.path]:
                 yield Adaptation.dropped(unread.path, "its tools are declared from the beginning")
             return
-        client_table = TABLES[self.form.key]
-        row = client_table.row_at(client_table.path_in(self.said, unread.place))
+        row = self._row(unread)
         label = target.label if target else "the API"
         if row is None:
-            reason = f"it is not in the table of {client_table.label} yet"
+            reason = f"it is not in the table of {self.form.label} yet"
             yield Adaptation.dropped(unread.path, reason, asked=unread.value, refuses=True)
         elif row.kind is not PlaceKind.LINK and not (
             row.place and PLACES[row.place].is_neutral(unread.value)
@@ -454,7 +502,7 @@ def with_tool_names(request: ChatRequest, names: Mapping[str, str], turns: Mappi
         turns: the turns with new names, by the ``id()`` of the former ones.
     """
     choice, more = request.tool_choice, request.extra_options
-    allowed = {_OPTION: _named_at((_OPTION,), thaw(more[_OPTION]), names)} if _OPTION in more else {}
+    allowed = {name: thaw(value) for name, value in more.items() if name == _OPTION}
     renamed: ChatRequest = altered(
         request,
         messages=tuple(turns.get(id(turn), turn) for turn in request.messages),
@@ -462,16 +510,19 @@ def with_tool_names(request: ChatRequest, names: Mapping[str, str], turns: Mappi
         tool_choice=NamedTool(names.get(choice.name, choice.name))
         if isinstance(choice, NamedTool)
         else choice,
-        extra_options=FrozenObject({**more, **allowed}),
+        extra_options=FrozenObject(
+            {**more, **fields_with_names(allowed, lambda name: names.get(name, name))}
+        ),
     )
     if not isinstance(request, ClientRequest):
         return renamed
     return altered(
         renamed,
         asked=with_tool_names(request.asked, names, turns),
-        said={name: _named_at((name,), value, names) for name, value in request.said.items()},
+        said=fields_with_names(request.said, lambda name: names.get(name, name)),
         unread=tuple(
-            attrs.evolve(one, value=_named_at(one.place, one.value, names)) for one in request.unread
+            attrs.evolve(one, value=named_at(one.place, one.value, lambda name: names.get(name, name)))
+            for one in request.unread
         ),
         instead={path: _tools_named(tools, names) for path, tools in request.instead.items()},
     )
@@ -482,55 +533,19 @@ def _tools_named(tools: Iterable[ToolDefinition], names: Mapping[str, str]) -> t
 
 
 _OPTION: Final = "allowed_tools"
-_WITH_TOOLS: Final = frozenset(
-    {
-        _OPTION,
-        "tools",
-        "functions",
-        "tool_choice",
-        "toolConfig",
-        "tool_config",
-        "messages",
-        "input",
-        "contents",
-    }
-)
-"""The fields of a request, of any format, that name tools."""
-_NO_TOOLS: Final = frozenset(
-    {
-        "args",
-        "arguments",
-        "parameters",
-        "parametersJsonSchema",
-        "input",
-        "input_schema",
-        "input_examples",
-        "response",
-        "responseJsonSchema",
-    }
-)
-"""The fields in them that hold arguments, results or schemas."""
-
-
-def _named_at(place: Place, value: Any, names: Mapping[str, str]) -> Any:
-    """Return *value*, at *place* in a client's request, with the new names of tools in *names*."""
-    if place[0] not in _WITH_TOOLS or not _NO_TOOLS.isdisjoint(place[1:]):
-        return value
-    if isinstance(value, dict):
-        is_speaker = value.get("role", "tool") != "tool"
-        return {
-            key: inner if is_speaker and key == "name" else _named_at((*place, key), inner, names)
-            for key, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [_named_at((*place, "name"), inner, names) for inner in value]
-    is_name = place[-1] in ("name", "tool_name") and isinstance(value, str)
-    return names.get(value, value) if is_name else value
 
 
 def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = body.get("messages", [])
     return messages
+
+
+def _text_alone(item: dict[str, Any]) -> Any:
+    """Return the text of *item*, a message, if it is nothing else."""
+    content = item.get("content")
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+        return content[0].get("text")
+    return content
 
 
 def _told_at(place: str) -> Adaptation:
@@ -934,7 +949,15 @@ def _told_text(given: Mapping[str, Any]) -> str:
     fields = {
         name: member for name, member in given.items() if member is not None and name != "cache_control"
     }
-    return dump_json(fields).decode()
+    return dump_json(readable(fields)).decode()
+
+
+def told_if_unknown(block: Fields, table: RequestTable, path: str) -> str | None:
+    """Return *block* as JSON if *table* has no row for it at *path*, or ``None`` for a known one."""
+    if table.row_at(path) is not None:
+        return None
+    block.tell("cache_control")
+    return _told_text(block.given)
 
 
 def incoming(

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.formats.reading import Wants, answer, take_neutral, told_part
+from crosswalk.formats.reading import Wants, answer, take_neutral, told_if_unknown, told_part
 from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.formats.writing import Event, JSONObjectText, Piece, put_back, url_citation, without_place
 from crosswalk.request import Turn
@@ -413,10 +413,26 @@ def _whole(items: list[Fields]) -> Turn:
 
 def _spelled_out(item: Fields) -> dict[str, Any]:
     """Return *item* as a server sends it: a message that is only a text becomes parts."""
-    kind, members = kind_of(item), item.rest()
+    kind = kind_of(item)
+    if (text := told_if_unknown(item, RESPONSES, f"input[][{kind}]")) is not None:
+        return {"type": "message", "role": "assistant", "content": [_output_text(text)]}
+    if kind == "message" and isinstance(item.look("content"), list):
+        parts = [_known_part(part) for part in item.objects("content")]
+        return {**item.rest(), "content": parts, "type": kind}
+    members = item.rest()
     if kind == "message" and isinstance(members.get("content"), str):
-        members["content"] = [{"type": "output_text", "text": members["content"], "annotations": []}]
+        members["content"] = [_output_text(members["content"])]
     return {**members, "type": kind}
+
+
+def _output_text(text: str) -> dict[str, Any]:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+def _known_part(part: Fields) -> dict[str, Any]:
+    """Return *part* of an answer as its server sent it, or as a text if no part of its type is known."""
+    text = told_if_unknown(part, RESPONSES, f"input[][message].content[][{part.look('type')}]")
+    return part.rest() if text is None else _output_text(text)
 
 
 def is_search_of_client(tool: Mapping[str, Any]) -> bool:

@@ -26,6 +26,7 @@ from crosswalk.formats.reading import (
     incoming,
     marks_of,
     take_neutral,
+    told_if_unknown,
     told_message,
     told_result,
 )
@@ -100,8 +101,6 @@ _STATE_FIELDS: Final = ("conversation", "previous_response_id", "prompt")
 """The fields that name what a server keeps."""
 _SEARCH_CALL: Final = "tool_search_call"
 """The item that calls a search for tools, and its name elsewhere."""
-_OF_FILES: Final = "file_search"
-"""The server's tool that names what only this server keeps."""
 
 
 def read(body: Fields, said: dict[str, Any]) -> Incoming:
@@ -142,8 +141,6 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         else answer_format(text.object("format"), RESPONSES, "text.format[json_schema]"),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
     )
-    if not (instead or items.alone):
-        return read
     return attrs.evolve(read, request=attrs.evolve(read.request, instead=instead, alone=items.alone))
 
 
@@ -219,8 +216,7 @@ class _Items:
                 self._note(item)
                 output.append(item)
                 continue
-            turn = self._turn(item)
-            if turn is not None:
+            if (turn := self._turn(item)) is not None:
                 if output:
                     yield answer_of(output)
                 output = []
@@ -241,12 +237,13 @@ class _Items:
         if name is not None:
             item.take("namespace")
             item.give("name", name)
-        id, call_id = item.look("id"), item.look("call_id")
-        kind = kind_of(item)
+        id, call_id, kind = item.look("id"), item.look("call_id"), kind_of(item)
         if (call_id == "" and kind.endswith("_call")) or (call_id is None and kind in CALLS):
             call_id = self._unnamed_calls.id_of(item.place)  # the first result that names no call answers it
             item.give("call_id", call_id)
-        self._calls |= {name for name in (id, call_id) if isinstance(name, str)}
+        is_known = RESPONSES.row_at(f"input[][{kind}]") is not None
+        if is_known:  # another call is told, and its result by itself
+            self._calls |= {name for name in (id, call_id) if isinstance(name, str)}
         if isinstance(id, str) and isinstance(call_id, str):
             self._call_ids_by_item[id] = call_id
         environment = item.look("environment")
@@ -276,6 +273,8 @@ class _Items:
             return message
         if kind.endswith(_OUTPUT_SUFFIX) or kind in CALL_IDS:
             return self._result(item, kind)
+        if (text := told_if_unknown(item, RESPONSES, f"input[][{kind}]")) is not None:
+            return ChatMessage.user(text)
         item.leave()
         return None
 
@@ -377,7 +376,7 @@ def _tools(
         elif kind == "mcp" and isinstance(tool.look("server_url"), str):
             tool.take("type")
             servers.append(mcp_server(tool, RESPONSES, "tools[][mcp]"))
-        elif kind == _OF_FILES or tool.look("container") not in (None, {"type": "auto"}):
+        elif kind == "file_search" or tool.look("container") not in (None, {"type": "auto"}):
             tool.leave()
         else:
             known = vendor_tool(tool, RESPONSES, kind)

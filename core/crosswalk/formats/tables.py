@@ -7,9 +7,9 @@ server is that of its format, with rows more or fewer that its plugin states.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from crosswalk.errors import ResponseValidationError
 from crosswalk.formats import messages_table, responses_table
@@ -19,6 +19,7 @@ from crosswalk.formats.messages_table import MESSAGES
 from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.request import ToolDefinition
 from crosswalk.text import meant
+from crosswalk.wire.fields import Place
 from crosswalk.wire.options import OPTIONS, RequestRow, RequestTable, below, hint, link, state
 
 # -------------------------------------------------------------------------------- ollama
@@ -111,6 +112,59 @@ def part_types(place: str) -> tuple[str, ...]:
 
 
 _WORD: Final = re.compile(r"\w+")
+
+# The names of tools in a request of any format.
+
+_WITH_TOOLS: Final = frozenset(
+    {
+        "allowed_tools",
+        "tools",
+        "functions",
+        "tool_choice",
+        "toolConfig",
+        "tool_config",
+        "messages",
+        "input",
+        "contents",
+    }
+)
+"""The fields of a request, of any format, that name tools."""
+_NO_TOOLS: Final = frozenset(
+    {
+        "args",
+        "arguments",
+        "parameters",
+        "parametersJsonSchema",
+        "input",
+        "input_schema",
+        "input_examples",
+        "response",
+        "responseJsonSchema",
+    }
+)
+"""The fields in them that hold arguments, results or schemas."""
+
+
+def fields_with_names(fields: Mapping[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
+    """Return *fields* of a request in any format, with what *rename* returns for each name of a tool."""
+    return {name: named_at((name,), value, rename) for name, value in fields.items()}
+
+
+def named_at(place: Place, value: Any, rename: Callable[[str], str]) -> Any:
+    """Return *value*, at *place* in a request, with what *rename* returns for each name of a tool."""
+    if place[0] not in _WITH_TOOLS or not _NO_TOOLS.isdisjoint(place[1:]):
+        return value
+    if isinstance(value, dict):
+        is_speaker = value.get("role", "tool") != "tool"
+        return {
+            key: inner if is_speaker and key == "name" else named_at((*place, key), inner, rename)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [named_at((*place, "name"), inner, rename) for inner in value]
+    is_name = place[-1] in ("name", "tool_name") and isinstance(value, str)
+    return rename(value) if is_name else value
+
 
 CLIENT_TOOLS: Final[Mapping[str, Mapping[str, ClientTool]]] = MappingProxyType(
     {MESSAGES.key: messages_table.CLIENT_TOOLS, RESPONSES.key: responses_table.CLIENT_TOOLS}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO, IOBase, TextIOBase
+from types import MappingProxyType
 from typing import Any, BinaryIO, TypeAlias, cast
 
 import attrs
@@ -18,7 +19,8 @@ from crosswalk.plugin.hooks import BatchFile
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.records import BadRecord, Line, RecordError, load_layout, record_lines, with_facts
 from crosswalk.request import ChatRequest, HTTPRequest, UnsupportedRequestError
-from crosswalk.service.building import OnUnsupported, build
+from crosswalk.service.building import OnUnsupported, build, fitting_names
+from crosswalk.service.way_back import answer_with_names
 from crosswalk.text import brief, short_repr
 from crosswalk.types.json import Dumpable, dump_json
 from crosswalk.types.response import ChatResponse, error_of, new_id
@@ -179,6 +181,7 @@ def read_batch_results(
     model: str | None = None,
     unknown: Unknown = "raise",
     keep_raw: bool = True,
+    requests: Mapping[str, ChatRequest] = MappingProxyType({}),
     registry: Registry | None = None,
 ) -> Iterator[BatchResult]:
     """Yield the result of each line of a job's results, in the order of the lines. Vendors do not keep that of the requests.
@@ -191,6 +194,8 @@ def read_batch_results(
         model: the model of the job, for answers that name none.
         unknown: ``"raise"`` makes an unknown event or finish word an error, ``"keep"`` keeps it.
         keep_raw: whether to keep the provider's bytes as ``raw_events``.
+        requests: the requests by id. The calls of their answers have your own names of tools, not those that the provider
+            takes instead.
         registry: the registry of providers, or ``None`` for the installed ones.
 
     Raises:
@@ -198,7 +203,13 @@ def read_batch_results(
         UnknownProviderError: there is no such provider. PluginError: it is broken.
         TypeError: a line is something else.
     """
-    layout = load_layout(_resolved(provider, registry)[1].results)
+    mapper, file = _resolved(provider, registry)
+    layout = load_layout(file.results)
+
+    def named(response: ChatResponse, id: str | None) -> ChatResponse:
+        request = requests.get(id or "")
+        names = {} if request is None else fitting_names(request, mapper)[1]
+        return answer_with_names(response, {sent: name for name, sent in names.items()})
 
     def result(line: Line | BadRecord) -> BatchResult:
         record = line.read(layout) if isinstance(line, Line) else line
@@ -220,9 +231,9 @@ def read_batch_results(
             )
         except MappingError as error:
             error.place = ", ".join(filter(None, (f"line {line.number}", error.place)))
-            error.partial = error.partial and with_facts(error.partial, exchange)
+            error.partial = error.partial and named(with_facts(error.partial, exchange), record.id)
             return BatchResult(record.id, line.number, error.partial, error)
-        response = with_facts(response, exchange)
+        response = named(with_facts(response, exchange), record.id)
         info = response.error_info
         return BatchResult(
             record.id, line.number, response, None if info is None else error_of(response, info)

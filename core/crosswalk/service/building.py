@@ -13,7 +13,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
-from crosswalk.formats.reading import ClientRequest, table_of, with_tool_names
+from crosswalk.formats.reading import ClientRequest, fields_with_names, table_of, with_tool_names
 from crosswalk.formats.tables import CLIENT_TOOLS
 from crosswalk.plugin.hooks import CallIds
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
@@ -32,6 +32,7 @@ from crosswalk.service.model_fit import fit, folded, is_off, value_at, with_fitt
 from crosswalk.service.turns import (
     Drops,
     arguments_text,
+    arguments_wrapped,
     content_parts,
     data_url,
     details_of,
@@ -52,6 +53,7 @@ from crosswalk.service.turns import (
     unsaid,
     unsupported_part,
     with_extra_options,
+    with_files_told,
     with_results_shown,
     without_silence,
     written_mark,
@@ -103,8 +105,8 @@ class OpenAIChatStyle:
         takes_empty: whether it may be empty. Otherwise an empty message between two of the user gets a text that states
             this, and any other is left out.
         null_content: whether the content of an assistant's message may be null beside calls. Otherwise it is an empty text.
-        takes_any_arguments: whether the arguments of a call may be any text. Most servers parse them, and refuse a
-            conversation with a truncated call: such arguments are sent back as ``{"INVALID_JSON": text}``.
+        takes_any_arguments: whether the arguments of a call may be any text. An engine that renders them with a template
+            parses them, and refuses a conversation with a truncated call: it gets ``{"INVALID_JSON": text}``.
         rows: the server's rows of options with words of its own.
         lacks: the places of :data:`crosswalk.wire.options.PLACES` that the server does not have, though its *table* does.
         is_strict: whether it refuses fields that it does not know.
@@ -124,7 +126,7 @@ class OpenAIChatStyle:
     refusal: bool = False
     takes_empty: bool = True
     null_content: bool = True
-    takes_any_arguments: bool = False
+    takes_any_arguments: bool = True
     rows: tuple[RequestRow, ...] = ()
     lacks: tuple[str, ...] = ()
     is_strict: bool = False
@@ -348,12 +350,22 @@ def _content(
     if message.content is None or isinstance(message.content, str):
         return message.content
     parts = content_parts(message)
+    if table.row("part.file") is None:
+        parts = tuple(with_files_told(parts))
     return [{**(style.part(part) or _part(part, table)), **marks.get(id(part), {})} for part in parts] or ""
+
+
+_PLACES: Mapping[type, str] = MappingProxyType(
+    {ImagePart: "part.image", AudioPart: "part.audio", VideoPart: "part.video", FilePart: "part.file"}
+)
 
 
 def _part(part: ContentPart, table: RequestTable) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
+    is_kept = isinstance(part, FilePart) and part.id is not None
+    if table.row("part.file_id" if is_kept else _PLACES[type(part)]) is None:
+        raise unsupported_part(part, "cannot be sent to this API")
     if isinstance(part, ImagePart):
         detail_field = {} if part.detail is None else {"detail": part.detail}
         return {"type": "image_url", "image_url": {"url": data_url(part), **detail_field}}
@@ -361,8 +373,6 @@ def _part(part: ContentPart, table: RequestTable) -> dict[str, Any]:
         name_field = {"filename": part.name} if part.name else {}
         return {"type": "file", "file": {"file_id": part.id, **name_field}}
     if isinstance(part, VideoPart):
-        if table.row("part.video") is None:
-            raise unsupported_part(part, "cannot be sent to this API")
         return {"type": "video_url", "video_url": {"url": data_url(part)}}
     if part.data is None:
         raise unsupported_part(part, "must be given as data")
@@ -455,10 +465,10 @@ def build(
     own_options = request.provider_options.get(provider)
     extra_fields = thaw(own_options) if own_options else {}
     request, changes = with_fitting_schemas(request, mapper, model_class)
-    places = _named_tools(request) if mapper.info.call_names else {}
-    names = _fitting_names(places, mapper.info.call_names or "", (tool.kind for tool in request.hosted_tools))
+    places, names = fitting_names(request, mapper)
     if names:
         request = _with_tool_names(request, names)
+        extra_fields = fields_with_names(extra_fields, lambda name: names.get(name, name))
         changes = (*changes, *(_renamed_tool(places[name], name, sent) for name, sent in names.items()))
     if (model_fit := fit(request, mapper, model_class)) is not None:
         request = model_fit.request
@@ -501,7 +511,7 @@ def build(
             if place not in adapted_fields
         )
         http_request = http_request.adapted(*added_adaptations)
-    return http_request, content
+    return http_request.adapted(*arguments_wrapped(request, content)), content
 
 
 def _said(request: ChatRequest) -> Any:
@@ -509,6 +519,20 @@ def _said(request: ChatRequest) -> Any:
     if isinstance(request, ClientRequest):
         return request.said
     return [message_of(turn).text for turn in request.messages]
+
+
+def fitting_names(request: ChatRequest, mapper: Mapper) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the first place of each name of a tool in *request*, and new names for those that are not taken."""
+    pattern = mapper.info.call_names
+    if pattern is None:
+        return {}, {}
+    places = _named_tools(request)
+    own_options = request.provider_options.get(mapper.provider)
+    own_place = f"provider_options[{mapper.provider}]"
+    fields_with_names(
+        thaw(own_options) if own_options else {}, lambda name: places.setdefault(name, own_place)
+    )
+    return places, _fitting_names(places, pattern, (tool.kind for tool in request.hosted_tools))
 
 
 def _named_tools(request: ChatRequest) -> dict[str, str]:

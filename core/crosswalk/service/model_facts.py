@@ -144,6 +144,7 @@ class ModelClass:
         family: patterns of names that are assumed to belong to this class if no other row matches.
         effort: the counterpart of each word of effort that the model accepts.
         form: the name of the form that turns thinking on, or ``None`` if the plugin writes the word of effort itself.
+        budget_form: the name of the form for the caller's own budget, for a class with words of effort, or ``None``.
         off: the name of the form that turns thinking off, ``omit`` if it is off by default, or ``None`` if no way is known.
             A word of effort ``none`` turns it off, too.
         thinks: whether the model thinks by default.
@@ -167,6 +168,7 @@ class ModelClass:
     family: tuple[str, ...] = ()
     effort: Mapping[ReasoningEffort, Depth] = attrs.field(factory=dict)
     form: str | None = None
+    budget_form: str | None = None
     off: str | None = None
     thinks: bool = False
     budget: tuple[int, int] | None = None
@@ -315,7 +317,7 @@ _FIELDS: Final = attrs.fields_dict(ModelClass)
 _TEXT_FIELDS: Final = ("models", "family", "inputs", "sources")
 _LIMIT_FIELDS: Final = ("refuses", "refuses_thinking", "refuses_otherwise", "ignores", "ignores_thinking")
 _TYPES: Final[Mapping[str, type]] = {
-    **dict.fromkeys(("id", "form", "off", "confidence", "note"), str),
+    **dict.fromkeys(("id", "form", "budget_form", "off", "confidence", "note"), str),
     **dict.fromkeys(("thinks", "budget_is_part_of_max_tokens", "needs_stream"), bool),
     **dict.fromkeys(("max_tokens", "default_max_tokens"), int),
     "checked": date,
@@ -568,7 +570,7 @@ def _check_forms(facts: Facts) -> None:
     """Check that the form of each class exists, and that a class without a form has only words of effort."""
     for layer in facts.layers:
         for rules in layer:
-            for name in (rules.form, rules.off):
+            for name in (rules.form, rules.budget_form, rules.off):
                 if name not in (None, "omit") and name not in facts.forms:
                     raise FactsError(f"{rules.id}: there is no form {name!r:.40}")
             if rules.form is None and any(depth.word not in rules.effort for depth in rules.effort.values()):

@@ -501,7 +501,7 @@ class Fit:
         """Return the word for thinking with *budget* tokens, which take the place of the option."""
         asked_effort = self.request.reasoning_effort
         self._take_budget()
-        if _takes_budgets(rules):
+        if _takes_budgets(rules) or rules.budget_form is not None:
             return asked_effort or _word_of(budget)
         if asked_effort is not None or not rules.effort:
             reason = "beside reasoning_effort" if rules.effort else f"{self._model} takes no budget"
@@ -558,6 +558,10 @@ class Fit:
             budget: the caller's own budget, or ``None`` for that of the word.
             is_named: whether the change is named already.
         """
+        if budget is not None and rules.budget_form is not None:
+            self._set_ceiling(rules, 0)
+            self._has_budget = self._add_form(rules.budget_form, Depth(budget=budget))
+            return True
         word = effort.nearest(rules.effort)
         depth = rules.effort[word]
         reason = f"{self._model} takes no {effort.value!r}"

@@ -454,11 +454,20 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
 
 def arguments_text(call: ToolCall) -> str:
     """Return the arguments of *call* as the text of a JSON object: the model's text, or as from :func:`arguments_object`."""
-    try:
-        parsed = call.parsed()
-    except ToolCallArgumentsError:
-        return dump_json({INVALID_JSON: call.arguments}).decode()
-    return dump_json(parsed).decode() if call.is_custom else call.arguments
+    arguments = arguments_object(call)
+    return dump_json(arguments).decode() if call.is_custom or INVALID_JSON in arguments else call.arguments
+
+
+def arguments_wrapped(request: ChatRequest, content: bytes) -> Iterator[Adaptation]:
+    """Return the calls of *request* whose arguments are sent as from :func:`arguments_object`, in *content*, as JSON."""
+    if INVALID_JSON.encode() not in content:
+        return
+    for number, turn in enumerate(request.messages):
+        for position, call in enumerate(message_of(turn).tool_calls or ()):
+            wrapped = dump_json({INVALID_JSON: call.arguments})
+            if wrapped in content or dump_json(wrapped.decode())[1:-1] in content:
+                place = f"messages[{number}].tool_calls[{position}].arguments"
+                yield Adaptation(place, "clamped", f"no JSON object: the text is sent as {INVALID_JSON}")
 
 
 _TEXT_ENDINGS = ("/json", "/xml", "+json", "+xml", "/yaml", "/x-yaml", "/toml", "/x-ndjson", "/jsonl")
@@ -511,6 +520,10 @@ _TYPES_BY_BEGINNING = {
     "UklGR": "image/webp",
     "JVBERi0": "application/pdf",
 }
+_SOUND_TYPES_BY_BEGINNING = {
+    "UklGR": "audio/wav",
+    **dict.fromkeys(("SUQz", "//s", "//M", "//I"), "audio/mpeg"),
+}
 
 
 def media_type_of(part: ImagePart | AudioPart | VideoPart | FilePart) -> str:
@@ -523,14 +536,20 @@ def media_type_of(part: ImagePart | AudioPart | VideoPart | FilePart) -> str:
         raise unsupported_part(part, "that was uploaded to OpenAI cannot be sent to this API")
     if part.media_type:
         return "image/jpeg" if part.media_type == "image/jpg" else part.media_type
-    if media_type := known_media_type(part.data or ""):
+    beginnings = _SOUND_TYPES_BY_BEGINNING if isinstance(part, AudioPart) else _TYPES_BY_BEGINNING
+    if media_type := known_media_type(part.data or "", beginnings):
         return media_type
     raise UnsupportedRequestError(f"{noun_of(part)} needs its media_type", options=["messages"])
 
 
-def known_media_type(data: str) -> str:
-    """Return the MIME type that base64 *data* begin like, or ``""`` if none is recognized."""
-    return next((kind for beginning, kind in _TYPES_BY_BEGINNING.items() if data.startswith(beginning)), "")
+def known_media_type(data: str, beginnings: Mapping[str, str] = _TYPES_BY_BEGINNING) -> str:
+    """Return the MIME type that base64 *data* begin like, or ``""`` if none is recognized.
+
+    Args:
+        data: the data.
+        beginnings: the types by the beginnings of their data, if the data are no picture or document.
+    """
+    return next((kind for beginning, kind in beginnings.items() if data.startswith(beginning)), "")
 
 
 def data_url(part: ImagePart | AudioPart | VideoPart | FilePart) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import count
+from itertools import chain, count, groupby
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -24,9 +24,10 @@ from crosswalk.service.turns import (
     told_failure,
 )
 from crosswalk.types.json import dump_json, thaw
-from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
+from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.values import CitationRef, FinishReason, Segment, SegmentType, altered
+from crosswalk.wire.fields import readable
 
 Choice = TypeVar("Choice", ChatResponse, Alternative)
 
@@ -496,6 +497,8 @@ def _wanted(turn: Turn) -> Iterator[tuple[str, Callable[[_Content], bool]]]:
             for part in turn.content:
                 if isinstance(part, TextPart) and part.text and not part.text.strip():
                     yield "white space", _holds(part.text)
+                elif isinstance(part, FilePart) and part.id is not None and part.name:
+                    yield "the name of a file", _holds(part.name)
         return
     for segment in turn.segments:
         if segment.type in _SPOKEN_TYPES and (text := segment.content.strip()):
@@ -684,8 +687,12 @@ class _Sorter:
             state |= set(segment.metadata) - _PLAIN_KEYS.get(segment.type, set(segment.metadata))
             if segment.annotations and segment.type is SegmentType.TEXT:
                 self._name(number, f"citations of another provider ({owner})")
+        told = [segment for segment in turn.segments if _is_of_client_server(segment)]
         if not any(segment.content or segment.metadata for segment in segments):
-            turn, segments = self._told(number, turn)
+            turn, segments, told = self._told(number, turn)
+        for segment in told:
+            fields = _told_fields(segment)
+            state -= {"type", *fields, *(key for key, _ in leaves(fields))}
         if state:
             self._name(number, f"state of another provider ({owner}): {', '.join(sorted(state))}")
         metadata = attrs.evolve(turn.metadata, extensions={})
@@ -723,29 +730,33 @@ class _Sorter:
             metadata=attrs.evolve(turn.metadata, extensions=extensions),
         )
 
-    def _told(self, number: int, turn: ChatResponse) -> tuple[ChatResponse, list[Segment]]:
-        """Return *turn*, of which nothing can be sent, in words: what its server's tools did, or that it says nothing."""
-        tools = [segment for segment in turn.segments if segment.type is SegmentType.TOOL_CALL]
-        words = [_in_words(segment) for segment in tools if "type" in segment.metadata]
+    def _told(self, number: int, turn: ChatResponse) -> tuple[ChatResponse, list[Segment], list[Segment]]:
+        """Return *turn*, of which nothing can be sent, in words: what its server's tools did, or that it says nothing.
+
+        The last item is the parts that are told.
+        """
+        calls = [segment for segment in turn.segments if segment.type is SegmentType.TOOL_CALL]
+        tools = [call for call in calls if "type" in call.metadata]
+        words = [*map(_in_words, tools)]
         if words:
-            reason = _of_server(turn)
-            del self._named[number, reason]
-            self._tell(number, reason)
+            del self._named[number, _of_server(turn)]
+            self._tell(number, _of_server(turn))
         has_more = any(segment.type not in _VERDICT_TYPES for segment in turn.segments) or answer_state(turn)
         text = "\n".join(words or ([NO_ANSWER] if has_more else []))
         message = attrs.evolve(turn.message, content=text or turn.message.content)
-        return attrs.evolve(turn, message=message), [Segment(SegmentType.TEXT, text)] if text else []
+        return attrs.evolve(turn, message=message), [Segment(SegmentType.TEXT, text)] if text else [], tools
 
     @staticmethod
     def _with_words(turn: ChatResponse, before: ChatResponse) -> ChatResponse:
-        """Return *turn* with a message that matches its segments, including the texts that replace media."""
-        media = [segment for segment in before.segments if segment.type is SegmentType.MEDIA]
-        if not media:
+        """Return *turn* with a message that matches its segments, including the texts that replace media and calls."""
+        if not any(part.type is SegmentType.MEDIA or _is_of_client_server(part) for part in before.segments):
             return turn
         texts = [segment.content for segment in before.segments if segment.type is SegmentType.TEXT]
-        words = [segment.content for segment in turn.segments if segment.type is SegmentType.TEXT]
-        words = [text for text in words if text and text not in texts]
-        content = "\n\n".join(filter(None, [turn.message.text, *words]))
+        spoken = [part.content for part in turn.segments if part.type is SegmentType.TEXT and part.content]
+        spoken[:0] = [] if texts or turn.message.text in spoken else [turn.message.text or ""]
+        groups = groupby(spoken, texts.__contains__)
+        paragraphs = chain.from_iterable(["".join(group)] if is_own else group for is_own, group in groups)
+        content = "\n\n".join(filter(None, paragraphs))
         return attrs.evolve(turn, message=attrs.evolve(turn.message, content=content))
 
     def _foreign_part(self, number: int, segment: Segment, turn: ChatResponse) -> Iterable[Segment]:
@@ -757,6 +768,9 @@ class _Sorter:
                 if self._facts.takes_reasoning and segment.content and not _is_sealed(segment):
                     return [Segment(segment.type, segment.content)]
                 self._name(number, f"reasoning of another provider ({owner})")
+            case SegmentType.TOOL_CALL if _is_of_client_server(segment):
+                self._tell(number, "a call of a tool of an MCP server")
+                return [Segment(SegmentType.TEXT, _in_words(segment))]
             case SegmentType.TOOL_CALL if "type" in segment.metadata:
                 self._name(number, _of_server(turn))
             case SegmentType.TOOL_CALL:
@@ -837,30 +851,24 @@ def _of_server(turn: ChatResponse) -> str:
 
 _LINK_KEYS: Final = ("id", "type", "status", "index")
 """Metadata of a server tool's call that say nothing about it."""
-_OPAQUE_WORDS: Final = ("encrypted", "signature", "fingerprint")
-"""Words in the names of fields that only their provider can read."""
+
+
+def _is_of_client_server(segment: Segment) -> bool:
+    """Whether *segment* is what a tool of an MCP server, which the client has named, was asked or gave: it is content."""
+    return segment.metadata.get("type") in ("mcp_call", "mcp_tool_use", "mcp_tool_result")
 
 
 def _in_words(segment: Segment) -> str:
     """Return the text for *segment*, what a server's tool was asked or gave: its kind, and its fields as JSON."""
-    metadata = segment.metadata.thawed()
-    fields = {
-        key: value for key, value in metadata.items() if key not in _LINK_KEYS and not key.endswith("_id")
-    }
-    fields = _readable({key: value for key, value in fields.items() if value is not None})
+    fields = _told_fields(segment)
     fields_json = dump_json(fields).decode() if fields else None
-    return in_words(str(metadata["type"]), segment.content or None, fields_json)
+    return in_words(str(segment.metadata["type"]), segment.content or None, fields_json)
 
 
-def _readable(value: Any) -> Any:
-    """Return *value* without the fields that only their provider can read."""
-    if isinstance(value, dict):
-        return {
-            key: _readable(inner)
-            for key, inner in value.items()
-            if not any(word in key for word in _OPAQUE_WORDS)
-        }
-    return [_readable(inner) for inner in value] if isinstance(value, list) else value
+def _told_fields(segment: Segment) -> Any:
+    """Return the fields of *segment* that its text holds."""
+    fields = {key: value for key, value in segment.metadata.thawed().items() if value is not None}
+    return readable({key: fields[key] for key in fields if key not in _LINK_KEYS and not key.endswith("_id")})
 
 
 _PLAIN_KEYS: Final[Mapping[SegmentType, set[str]]] = {

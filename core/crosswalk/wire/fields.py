@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 import attrs
 
@@ -212,7 +212,10 @@ class Fields:
         return remainder
 
     def leave(self, why: str = "is of a type that Crosswalk does not read") -> None:
-        """Leave the object as a whole, with what was taken of it: it is not understood, for the reason *why*."""
+        """Leave the object as a whole, with what was taken of it: it is not understood, for the reason *why*.
+
+        Without a reason it is understood after all, and only its other fields are left.
+        """
         self._leave_reason = why
 
     def tell(self, *but: str) -> dict[str, Any]:
@@ -314,3 +317,30 @@ class UnnamedCalls:
     def forget(self) -> None:
         """Begin a new answer: no later result is of a call before it."""
         self._waiting_calls = []
+
+
+def objects_at(said: Any, paths: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return the objects at *paths* in *said*, each with its path."""
+    waiting: list[tuple[Place, Any]] = [((), said)] if paths else []
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, dict) and (path := path_of(place)) in paths:
+            yield path, value
+        elif isinstance(value, dict | list):
+            steps = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += [((*place, step), inner) for step, inner in steps]
+
+
+_SEALS: Final = frozenset({"signature", "thoughtSignature", "thought_signature", "fingerprint"})
+"""Fields that only their provider can read, beside those whose names begin with ``encrypted_``."""
+
+
+def readable(value: Any) -> Any:
+    """Return *value* without the fields that only their provider can read."""
+    if isinstance(value, dict):
+        return {
+            key: readable(inner)
+            for key, inner in value.items()
+            if key not in _SEALS and not key.startswith("encrypted_")
+        }
+    return [readable(inner) for inner in value] if isinstance(value, list) else value

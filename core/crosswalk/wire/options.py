@@ -195,6 +195,7 @@ DETAILS: Final[Mapping[str, RequestPlace]] = MappingProxyType(
             RequestPlace("mcp.headers", _MEANING, type=dict),
             RequestPlace("mcp.allowed_tools", _MEANING),
             RequestPlace("mcp.approval", _MEANING, "never"),
+            RequestPlace("mcp_toolset", _MEANING),
         )
     }
 )  # fmt: skip
@@ -217,6 +218,7 @@ def option_named(name: str) -> RequestPlace | None:
 Spelling: TypeAlias = Callable[[Any], Any]
 """A function that returns another spelling of a value, or ``None`` if there is none."""
 _OBJECT_TYPE: Final = re.compile(r"(?<!\[\])\[\w+\]")
+_LIST: Final = re.compile(r"\[\](?=[.\[])")
 _TYPED_ITEM: Final = re.compile(r"\[\]\[\w+\]$")
 VERSION: Final = re.compile(r"_20\d{6}$")
 """The end of a type that has versions."""
@@ -320,6 +322,7 @@ class RequestTable:
         types: functions that return the type of an item without a type field, by the path of the list.
         spelled: a function that returns the table's spelling of a field, for formats that accept several spellings.
         is_strict: whether the server refuses unknown fields.
+        lacks: the canonical names that other servers of the format have, and this one does not.
     """
 
     key: str
@@ -329,13 +332,17 @@ class RequestTable:
     types: Mapping[str, Callable[[Mapping[str, Any]], str]] = attrs.field(factory=dict)
     spelled: Callable[[str], str] = attrs.field(default=str)
     is_strict: bool = False
+    lacks: frozenset[str] = frozenset()
 
     def with_rows(
         self, *rows: RequestRow, without: tuple[str, ...] = (), is_strict: bool = False
     ) -> RequestTable:
         """Return the table of a server with additional *rows*, and without the canonical names or paths in *without*."""
         kept_rows = tuple(row for row in self.rows if row.place not in without and row.path not in without)
-        return attrs.evolve(self, rows=(*rows, *kept_rows), is_strict=self.is_strict or is_strict)
+        lacks = self.lacks.union(without).difference(row.place for row in (*rows, *kept_rows))
+        return attrs.evolve(
+            self, rows=(*rows, *kept_rows), is_strict=self.is_strict or is_strict, lacks=lacks
+        )
 
     @cached_property
     def _of_place(self) -> Mapping[str, RequestRow]:
@@ -349,6 +356,11 @@ class RequestTable:
     @cached_property
     def _of_path(self) -> Mapping[str, RequestRow]:
         return {row.path: row for row in reversed(self.rows)}
+
+    @cached_property
+    def _lists(self) -> frozenset[str]:
+        """The paths of lists of objects."""
+        return frozenset(row.path[: match.start()] for row in self.rows for match in _LIST.finditer(row.path))
 
     def row(self, place: str) -> RequestRow | None:
         """Return the row to write for the canonical name *place*, or ``None`` if the format has none."""
@@ -410,6 +422,8 @@ class RequestTable:
             )  # the body may spell a field in another way
             value = value.get(step) if isinstance(value, dict) else item
             kind = value.get("type") if isinstance(value, dict) else None
+            if isinstance(value, dict) and path in self._lists:  # it stands for a list of one
+                path += "[]"
             if (
                 kind is None
                 and isinstance(value, dict)
@@ -478,7 +492,8 @@ def put_row(body: dict[str, Any], row: RequestRow, written: Any) -> bool:
         return False
     if row.replaces:
         *outer_steps, last_step = row.replaces.split(".")
-        (get(body, ".".join(outer_steps)) or {}).pop(last_step, None)
+        holder = get(body, ".".join(outer_steps)) if outer_steps else body
+        (holder or {}).pop(last_step, None)
     if row.needs:
         put(body, row.needs, True)
     return True

@@ -448,12 +448,10 @@ def input_part(
     return {"type": "input_file", "file_data": url(part), "filename": part.name or "file"}
 
 
-def call_item(call: ToolCall, arguments: str) -> dict[str, Any]:
-    """Return *call* as an item, with *arguments* for those of a function."""
-    call_fields = {"call_id": call.id, "name": call.name}
-    if call.is_custom:
-        return {"type": "custom_tool_call", **call_fields, "input": call.arguments}
-    return {"type": "function_call", **call_fields, "arguments": arguments}
+def call_item(call: ToolCall) -> dict[str, Any]:
+    """Return *call* as an item."""
+    kind, name = ("custom_tool_call", "input") if call.is_custom else ("function_call", "arguments")
+    return {"type": kind, "call_id": call.id, "name": call.name, name: call.arguments}
 
 
 _ITEM_KEYS: Final = {"type", "id", "status"}

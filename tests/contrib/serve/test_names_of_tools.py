@@ -32,8 +32,10 @@ def streamed() -> Answer:
     )
 
 
-async def _posted(upstream: ReplayServer, path: str, said: dict[str, Any]) -> tuple[bytes, str]:
-    models = f"tiny: {{provider: openai, base_url: '{upstream.url}/v1', api_key: k}}"
+async def _posted(
+    upstream: ReplayServer, path: str, said: dict[str, Any], provider: str = "openai"
+) -> tuple[bytes, str]:
+    models = f"tiny: {{provider: {provider}, base_url: '{upstream.url}/v1', api_key: k}}"
     app = create_app(config_of(upstream, models=models))
     async with app.router.lifespan_context(app), asking(app) as client:
         answer = await client.post(path, json={"model": "tiny", **said})
@@ -58,3 +60,22 @@ def test_the_client_is_told(upstream: ReplayServer) -> None:
     answer, told = asyncio.run(_posted(upstream, "/v1/chat/completions", CHAT))
     assert orjson.loads(answer)["choices"][0]["message"]["tool_calls"][0]["function"]["name"] == "a.b"
     assert "tools[0].name: a.b became a_b" in told
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "provider"),
+    [
+        ("/v1/messages/count_tokens", MESSAGES, "anthropic"),
+        ("/v1/messages/count_tokens", MESSAGES, "openai_responses"),
+        ("/v1/messages/count_tokens", MESSAGES, "vllm"),
+        ("/v1/responses/input_tokens", RESPONSES, "openai_responses"),
+        ("/v1/responses/input_tokens", RESPONSES, "anthropic"),
+    ],
+)
+def test_a_count_is_of_the_names_that_an_answer_would_be_asked_with(
+    upstream: ReplayServer, path: str, said: dict[str, Any], provider: str
+) -> None:
+    upstream.add(Answer.of_json({"object": "response.input_tokens", "input_tokens": 7}))
+    answer, _ = asyncio.run(_posted(upstream, path, said, provider))
+    assert orjson.loads(answer)["input_tokens"] == 7
+    assert [tool["name"] for tool in upstream.requests[-1].json()["tools"]] == ["a_b"]

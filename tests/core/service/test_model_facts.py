@@ -919,6 +919,7 @@ def test_a_file_of_ones_own_comes_first(own: Path) -> None:
         ('[[classes]]\nproviders = ["openai"]\neffort = { low = { word = 1, budget = 2 } }', "effort stands for a word"),
         ('[[classes]]\nproviders = ["openai"]\neffort = { low = 5 }', "without a form"),
         ('[[classes]]\nproviders = ["openai"]\nform = "no"', "there is no form 'no'"),
+        ('[[classes]]\nproviders = ["openai"]\nbudget_form = "no"', "there is no form 'no'"),
         ('[[classes]]\nproviders = ["openai"]\nbudget = [1]', "budget must be two whole numbers"),
         ('[[classes]]\nproviders = ["openai"]\nthinks = 1', "thinks must be bool"),
         (None, "No such file"),

@@ -269,6 +269,10 @@ def test_what_has_no_place_is_named_once(form: str, said: dict[str, Any], to: st
     assert [one.field for one in built(form, said, to).dropped] == [lost]
 
 
+MCP_SERVER = {"type": "url", "name": "dw", "url": "https://x.example"}
+TOOLSET = {"type": "mcp_toolset", "mcp_server_name": "dw"}
+
+
 @pytest.mark.parametrize(
     ("form", "said", "betas"),
     [
@@ -276,6 +280,9 @@ def test_what_has_no_place_is_named_once(form: str, said: dict[str, Any], to: st
         ("openai-responses", {"context_management": [{"type": "compaction", "compact_threshold": 9}]}, "compact-2026-01-12"),
         ("openai-responses", {"tools": [MCP], "context_management": [{"type": "compaction"}]}, "mcp-client-2025-04-04,compact-2026-01-12"),
         ("anthropic", {"mcp_servers": [{"type": "url", "name": "s", "url": "https://x.example"}]}, "mcp-client-2025-04-04"),
+        ("anthropic", {"mcp_servers": [MCP_SERVER], "tools": [TOOLSET]}, "mcp-client-2025-11-20"),
+        ("anthropic", {"mcp_servers": [MCP_SERVER], "tools": [{**TOOLSET, "configs": {"ask": {"enabled": False}}}]}, "mcp-client-2025-11-20"),
+        ("anthropic", {"mcp_servers": [MCP_SERVER], "tools": [{**TOOLSET, "mcp_server_name": "x"}]}, "mcp-client-2025-11-20"),
         ("openai-responses", {"temperature": 0.5}, None),
     ],
 )  # fmt: skip
@@ -285,7 +292,17 @@ def test_a_beta_that_an_option_needs_is_named_in_the_header(
     assert built(form, said, "anthropic").headers.get("anthropic-beta") == betas
 
 
-MCP_SERVER = {"type": "url", "name": "dw", "url": "https://x.example"}
+def test_a_toolset_in_the_provider_options_needs_its_beta() -> None:
+    servers = [{"name": "dw", "url": "https://x.example"}]
+    request = ChatRequest(
+        "Hi",
+        model="m",
+        mcp_servers=servers,
+        provider_options={"anthropic": {"tools": [TOOLSET]}},
+    )
+    assert build_http_request(request, "anthropic").headers["anthropic-beta"] == "mcp-client-2025-11-20"
+
+
 LATE = {"cache_control": {"type": "ephemeral"}, "default_config": {"defer_loading": True}}
 
 

@@ -16,7 +16,9 @@ from crosswalk.service import (
     NamedTool,
     SyncLLMService,
     ToolDefinition,
+    build_batch_requests,
     build_http_request,
+    read_batch_results,
     read_request,
 )
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -210,3 +212,80 @@ def test_a_stream_calls_tools_by_the_names_of_the_program(is_cut: bool) -> None:
         response, names = asked(server, stream=True)
     assert names == ["a.b", "a_b"]
     assert [one.name for one in response.tool_calls] == ["a.b", "a_b"]
+
+
+def test_the_provider_s_own_options_name_the_same_tools() -> None:
+    """Also those that only they declare. A tool in both is one tool."""
+    own: dict[str, Any] = {
+        "anthropic": {
+            "tools": [{"name": "a.b", "strict": True}, {"name": "größe", "input_schema": {}}],
+            "tool_choice": {"type": "tool", "name": "größe"},
+        },
+        "openai": {"tools": [{"type": "function", "function": {"name": "a.b", "strict": True}}]},
+        "bedrock": {"toolConfig": {"toolChoice": {"tool": {"name": "a.b"}}}},
+        "gemini": {"tools": [{"functionDeclarations": [{"name": "größe"}]}]},
+        "vllm": {"tools": [{"type": "function", "function": {"name": "a.b", "strict": True}}]},
+    }
+    request = ChatRequest("u", model="m", tools=[ToolDefinition("a.b")], provider_options=own)
+    sent = {name: build_http_request(request, name) for name in own}
+    assert names_in(sent["anthropic"].body) == ["a_b", "gr__e", "gr__e"]
+    assert sent["anthropic"].body["tools"][0]["strict"] is True
+    assert sent["anthropic"].tool_names == {"a_b": "a.b", "gr__e": "größe"}
+    assert [one.field for one in sent["anthropic"].adaptations if one.sent == "gr__e"] == [
+        "provider_options[anthropic]"
+    ]
+    assert names_in(sent["openai"].body) == ["a_b"]
+    assert set(names_in(sent["bedrock"].body["toolConfig"])) == {"a_b"}
+    assert names_in(sent["gemini"].body) == ["a.b", "gr__e"]
+    assert names_in(sent["vllm"].body) == ["a.b"]
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "mistral"])
+def test_the_results_of_a_batch_have_the_callers_names(provider: str) -> None:
+    requests = {
+        "r1": ChatRequest("u", model="m", tools=[ToolDefinition("a.b")]),
+        "r2": ChatRequest("u", model="m", tools=[ToolDefinition("a_b")]),
+    }
+    sent = {one.id: names_in(one.built.body)[0] for one in build_batch_requests(requests, provider)}
+    assert sent == {"r1": "a_b", "r2": "a_b"}
+    made = {"role": "assistant", "content": None, "tool_calls": [call("a_b", "c12345678")]}
+    answer: dict[str, Any] = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0, "message": made, "finish_reason": "tool_calls"}]}  # fmt: skip
+    if provider == "anthropic":
+        block = {"type": "tool_use", "id": "c", "name": "a_b", "input": {}}
+        answer = {"id": "x", "type": "message", "role": "assistant", "model": "m", "content": [block], "stop_reason": "tool_use", "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}  # fmt: skip
+
+    def line(id: str) -> dict[str, Any]:
+        if provider == "anthropic":
+            return {"custom_id": id, "result": {"type": "succeeded", "message": answer}}
+        return {"id": "b", "custom_id": id, "response": {"status_code": 200, "body": answer}, "error": None}
+
+    lines = [line(id) for id in ("r1", "r2", "another")]
+
+    def names(**options: Any) -> list[str]:
+        results = read_batch_results(lines, provider, **options)
+        return [result.response.tool_calls[0].name for result in results if result.response is not None]
+
+    assert names(requests=requests) == ["a.b", "a_b", "a_b"]
+    assert names() == ["a_b", "a_b", "a_b"]
+
+
+def test_a_result_that_cannot_be_read_has_the_callers_names_too() -> None:
+    request = ChatRequest("u", model="m", tools=[ToolDefinition("a.b")])
+    made = {"role": "assistant", "content": None, "tool_calls": [call("a_b")]}
+    body = {"object": "chat.completion", "choices": [{"index": 0, "message": made, "finish_reason": "odd"}]}
+    line = {"custom_id": "r1", "response": {"status_code": 200, "body": body}, "error": None}
+    (result,) = read_batch_results([line], "openai", requests={"r1": request})
+    assert result.error is not None
+    assert result.response is not None
+    assert result.response.tool_calls[0].name == "a.b"
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai_responses"])
+def test_a_count_is_of_the_names_that_are_sent(provider: str) -> None:
+    with ReplayServer() as server:
+        server.add(Answer.of_json({"input_tokens": 7}))
+        request = ChatRequest("u", model="m", tools=[ToolDefinition("a.b"), ToolDefinition("größe")])
+        endpoint = Endpoint(provider, model="m", base_url=server.url, api_key="k")
+        with SyncLLMService(endpoint, settings=Settings()) as service:
+            assert service.count_tokens(request).tokens == 7
+        assert names_in(server.requests[0].json()) == ["a_b", "gr__e"]

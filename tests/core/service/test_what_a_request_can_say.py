@@ -128,7 +128,7 @@ LOOKED = [
     ChatMessage.assistant(tool_calls=[ToolCall("c1", "look")]),
 ]
 LOOK = {"tools": [ToolDefinition("look")]}
-NO_FILES = {"ollama": Refused()}
+NO_FILES = {"ollama": Refused(), "vllm": Refused()}
 OF_TOOLS = {
     **chat("tools.0.function"),
     "ollama": "tools.0.function",
@@ -150,12 +150,12 @@ THINGS = (
     Thing("an image", {"messages": user("a", ImagePart(data=PNG, media_type="image/png"))}, PNG, {**chat("messages.0.content.1.image_url.url"), "ollama": "messages.0.images.0", "openai_responses": "input.0.content.1.image_url", "anthropic": "messages.0.content.1.source.data", "gemini": "contents.0.parts.1.inlineData.data", "bedrock": "messages.0.content.1.image.source.bytes"}),
     Thing("a sound", {"messages": user("a", AudioPart(data=WAV, media_type="audio/wav"))}, WAV, {**chat("messages.0.content.1.input_audio.data"), "gemini": "contents.0.parts.1.inlineData.data", "bedrock": "messages.0.content.1.audio.source.bytes"}),
     Thing("a video", {"messages": user("a", VideoPart(data=MP4, media_type="video/mp4"))}, MP4, {"vllm": "messages.0.content.1.video_url.url", "gemini": "contents.0.parts.1.inlineData.data", "bedrock": "messages.0.content.1.video.source.bytes"}),
-    Thing("a PDF", {"messages": pdf(name="a.pdf")}, PDF, {**chat("messages.0.content.1.file.file_data"), "openai_responses": "input.0.content.1.file_data", "anthropic": "messages.0.content.1.source.data", "gemini": "contents.0.parts.1.inlineData.data", "bedrock": "messages.0.content.1.document.source.bytes"}),
+    Thing("a PDF", {"messages": pdf(name="a.pdf")}, PDF, {"openai": "messages.0.content.1.file.file_data", "openai_responses": "input.0.content.1.file_data", "anthropic": "messages.0.content.1.source.data", "gemini": "contents.0.parts.1.inlineData.data", "bedrock": "messages.0.content.1.document.source.bytes"}),
     Thing("a text document", {"messages": user("a", DocumentPart("High tide.", title="Tides"))}, "Tides", {"anthropic": "messages.0.content.1.title"}, Told("Tides\n\nHigh tide.")),
     Thing("words about a document", {"messages": pdf(context="It is old.")}, "It is old.", {"anthropic": "messages.0.content.1.context", "bedrock": "messages.0.content.1.document.context"}, Refused("messages[0].content[1].context"), NO_FILES),
     Thing("citations of a document", {"messages": pdf(citations=True)}, True, {"anthropic": "messages.0.content.1.citations.enabled", "bedrock": "messages.0.content.1.document.citations.enabled"}, Refused("messages[0].content[1].citations"), NO_FILES),
     Thing("a search result", {"messages": user("a", SearchResultPart("High.", title="Tide", source="https://x.example"))}, "High.", {"anthropic": "messages.0.content.1.content.0.text"}, Told("Tide\nhttps://x.example\n\nHigh.")),
-    Thing("an uploaded file", {"messages": user("a", FilePart(id="file-1"))}, "file-1", {**chat("messages.0.content.1.file.file_id"), "openai_responses": "input.0.content.1.file_id"}),
+    Thing("an uploaded file", {"messages": user("a", FilePart(id="file-1"))}, "file-1", {"openai": "messages.0.content.1.file.file_id", "openai_responses": "input.0.content.1.file_id"}),
     Thing("a cache point", {"messages": user("a", "b"), "cache_marks": [CacheMark(0, part=0)]}, {"mode": "explicit"}, {"openai": "messages.0.content.0.prompt_cache_breakpoint", "openai_responses": "input.0.content.0.prompt_cache_breakpoint"}, Left("cache_marks[0]"), {"anthropic": Told('"cache_control"'), "bedrock": Told('"cachePoint"')}),
     Thing("a part of the Responses API", {"messages": [{"role": "user", "content": [{"type": "input_text", "text": "High."}]}]}, "High.", {**chat("messages.0.content.0.text"), "ollama": "messages.0.content", "openai_responses": "input.0.content.0.text", "anthropic": "messages.0.content.0.text", "gemini": "contents.0.parts.0.text", "bedrock": "messages.0.content.0.text"}),
     Thing("the beginning of the answer", {"messages": [*user("Hi"), ChatMessage.assistant("The")]}, "The", {**chat("messages.1.content"), "ollama": "messages.1.content", "anthropic": "messages.1.content.0.text", "gemini": "contents.1.parts.0.text", "bedrock": "messages.1.content.0.text"}, Left("messages[1]")),
@@ -170,7 +170,7 @@ THINGS = (
     Thing("examples of arguments", tool(input_examples=[{"at": "sea"}]), [{"at": "sea"}], of_tools("input_examples", "anthropic"), Left("tools[0].input_examples")),
     Thing("a tool that is found by a search", tool(defer_loading=True), True, of_tools("defer_loading", "openai_responses", "anthropic"), Left("tools[0].defer_loading")),
     Thing("one certain tool", {**tool(), "tool_choice": NamedTool("look")}, "look", {**chat("tool_choice.function.name"), "openai_responses": "tool_choice.name", "anthropic": "tool_choice.name", "gemini": "toolConfig.functionCallingConfig.allowedFunctionNames.0", "bedrock": "toolConfig.toolChoice.tool.name"}, Refused("tool_choice")),
-    Thing("the allowed tools", {**tool(), "allowed_tools": ["look"]}, "look", {**chat("tool_choice.allowed_tools.tools.0.function.name"), "openai_responses": "tool_choice.tools.0.name", "gemini": "toolConfig.functionCallingConfig.allowedFunctionNames.0"}, Refused("allowed_tools")),
+    Thing("the allowed tools", {**tool(), "allowed_tools": ["look"]}, "look", {"openai": "tool_choice.allowed_tools.tools.0.function.name", "openai_responses": "tool_choice.tools.0.name", "gemini": "toolConfig.functionCallingConfig.allowedFunctionNames.0"}, Refused("allowed_tools")),
     Thing("one call at a time", {**tool(), "parallel_tool_calls": False}, False, {**chat("parallel_tool_calls"), "openai_responses": "parallel_tool_calls"}, Refused("parallel_tool_calls"), {"anthropic": Told('"disable_parallel_tool_use":true')}),
     Thing("a tool of a vendor that you run", option(tools=[client_tool("shell")]), "shell", {"openai_responses": "tools.0.type"}, Told('"commands"')),
     # Tools of the server.

@@ -533,6 +533,50 @@ def test_what_a_server_s_tool_did_alone_is_told(form: str, parts: Any, words: li
         assert any("it is sent as text" in one.reason for one in request.adaptations)
 
 
+MCP_CALL = {
+    "type": "mcp_call",
+    "id": "w",
+    "server_label": "s",
+    "name": "n",
+    "arguments": '{"a":1}',
+    "status": "completed",
+}
+SO = {
+    "type": "message",
+    "role": "assistant",
+    "id": "x",
+    "status": "completed",
+    "content": [{"type": "output_text", "text": "So.", "annotations": []}],
+}
+MCP: list[tuple[str, Any, list[str]]] = [
+    ("openai-responses", [{**MCP_CALL, "output": "marked"}, SO], ["mcp_call", '{"a":1}', '"output":"marked"']),
+    ("openai-responses", [{**MCP_CALL, "output": None, "error": {"type": "http_error", "code": 500, "message": "gone"}}, SO], ['"message":"gone"']),
+    ("openai-responses", [{**MCP_CALL, "output": "marked"}, FUNCTION, FUNCTION_OUTPUT], ["marked"]),
+    ("anthropic", [{"type": "mcp_tool_use", "id": "u", "name": "n", "server_name": "s", "input": {"a": 1}}, {"type": "mcp_tool_result", "tool_use_id": "u", "is_error": False, "content": [{"type": "text", "text": "marked"}]}, {"type": "text", "text": "So."}], ['{"a":1}', "marked"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("form", "parts", "words"), MCP, ids=["gave", "failed", "before a call", "anthropic"]
+)
+@pytest.mark.parametrize("to", OTHERS)
+def test_what_an_mcp_server_gave_is_content(form: str, parts: Any, words: list[str], to: str) -> None:
+    """It is told in words, before what the model says of it, and none of that is named as state."""
+    body: dict[str, Any] = responses(*parts, HI)
+    if form == "anthropic":
+        body = {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "assistant", "content": parts}, HI]}
+    request = build_http_request(read_request(body, form).request, to, on_unsupported="raise")
+    if to == OWN[form]:
+        assert request.dropped == ()
+        return
+    text = said_in(request)
+    assert all(word in text for word in words)
+    assert text.find(words[-1]) < text.find("So.") or "So." not in text
+    assert any("MCP server: it is sent as text" in one.reason for one in request.adaptations)
+    (state,) = [one.reason for one in request.dropped]
+    assert set(state.partition(": ")[2].split(", ")) <= {"id", "status", "tool_use_id"}
+
+
 @pytest.mark.parametrize("to", [to for to in OTHERS if to != "openai_responses"])
 def test_an_answer_that_only_its_server_can_read_is_no_empty_turn(to: str) -> None:
     item = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "zz"}
@@ -928,6 +972,100 @@ def test_a_part_of_an_unknown_type_of_responses_is_told(to: str, items: list[Any
         assert request.body == body
     else:
         assert re.search("hologram.*marked", said_in(request), re.DOTALL)  # Gemini's results are objects
+
+
+def from_model(form: str, parts: list[Any]) -> tuple[dict[str, Any], list[str]]:
+    """A conversation in which the model has said *parts*, and the places of the unknown ones."""
+    unknown = [number for number, part in enumerate(parts) if part is HOLOGRAM]
+    if form == "anthropic":
+        body = {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "assistant", "content": parts}, HI]}
+        return body, [f"messages[1].content[{number}]" for number in unknown]
+    if form == "gemini":
+        said = [{"hologram": {"beam": "marked"}} if part is HOLOGRAM else {"text": "Word"} for part in parts]
+        user = {"role": "user", "parts": [{"text": "Hi"}]}
+        return {"contents": [user, {"role": "model", "parts": said}, user]}, [
+            f"contents[1].parts[{number}]" for number in unknown
+        ]
+    said = [part if part is HOLOGRAM else {"type": "output_text", "text": "Word"} for part in parts]
+    if form == "openai-responses":
+        item = {"type": "message", "role": "assistant", "content": said}
+        return responses(item, HI), [f"input[1].content[{number}]" for number in unknown]
+    items = [part if part is HOLOGRAM else {"role": "assistant", "content": "Word"} for part in parts]
+    return responses(*items, HI), [f"input[{number + 1}]" for number in unknown]
+
+
+@pytest.mark.parametrize(
+    "parts", [[HOLOGRAM], [WORD, HOLOGRAM], [HOLOGRAM, WORD]], ids=["alone", "last", "first"]
+)
+@pytest.mark.parametrize("form", ["anthropic", "gemini", "openai-responses", "openai-responses items"])
+@pytest.mark.parametrize("to", OTHERS)
+def test_an_unknown_part_of_the_model_s_is_told_at_its_place(to: str, form: str, parts: list[Any]) -> None:
+    body, places = from_model(form, parts)
+    form = form.partition(" ")[0]
+    incoming = read_request(body, form, model=None if "model" in body else "m")
+    assert list(incoming.request.told) == places
+    request = build_http_request(incoming.request, to, on_unsupported="raise")
+    told = [one.field for one in request.adaptations if one.kind is AdaptationKind.TOLD]
+    if to == OWN[form]:
+        assert request.body == body
+        assert told == []
+    else:
+        assert re.search("hologram.*marked", said_in(request), re.DOTALL)
+        assert "(no answer)" not in said_in(request)
+        assert told == places
+
+
+def test_an_unknown_call_is_told_and_its_result_by_itself() -> None:
+    item = call("hologram_call", beam="marked")
+    request = built(
+        "openai-responses", responses(item, output("hologram_call_output", output="well"), HI), "openai"
+    )
+    texts = [message["content"] for message in request.body["messages"]]
+    assert "marked" in texts[1]
+    assert texts[2] == "The output of hologram_call_output:\nwell"
+
+
+@pytest.mark.parametrize("kind", ["item_reference", "compaction_trigger"])
+def test_what_a_server_keeps_and_a_hint_are_no_content(kind: str) -> None:
+    incoming = read_request(responses({"type": kind, "id": "x"}), "openai-responses")
+    assert incoming.request.told == ()
+    assert [*incoming.unread] == ["input[1]"]
+
+
+def test_what_only_its_server_can_read_is_not_told() -> None:
+    part = {
+        "type": "hologram",
+        "beam": "marked",
+        "encrypted_content": "zz",
+        "more": [{"thoughtSignature": "zz", "x": 1}],
+    }
+    body = {"model": "m", "max_tokens": 9, "messages": [HI, {"role": "assistant", "content": [part]}, HI]}
+    text = said_in(built("anthropic", body, "openai"))
+    assert "marked" in text
+    assert "zz" not in text
+
+
+@pytest.mark.parametrize("form", ["anthropic", "openai-responses", "openai-responses items", "gemini"])
+def test_an_unknown_part_goes_back_to_its_server_beside_turns_that_changed(form: str) -> None:
+    """Gemini's server gets a text: its texts are one."""
+    body, places = from_model(form, [HOLOGRAM, WORD])
+    form = form.partition(" ")[0]
+    incoming = read_request(body, form, model=None if "model" in body else "m")
+    request = attrs.evolve(
+        incoming.request,
+        messages=(ChatMessage.user("Before"), *incoming.request.messages),
+        known=frozenset({"x"}),
+    )
+    sent = build_http_request(request, OWN[form])
+    told = [one.field for one in sent.adaptations if one.kind is AdaptationKind.TOLD]
+    turns = sent.body.get("messages") or sent.body.get("input") or sent.body["contents"]
+    assert "Before" in str(turns[0])
+    if form == "gemini":
+        assert told == places
+        assert "hologram" in said_in(sent)
+    else:
+        assert told == []
+        assert str(HOLOGRAM) in str(turns)
 
 
 def test_a_program_s_part_of_an_unknown_type_is_an_error() -> None:
