@@ -32,6 +32,18 @@ def test_the_forge_runs_what_ci_runs_on_every_python_that_is_named() -> None:
     assert {"run": "sh .ci/run"} in jobs["check"]["steps"]
 
 
+def test_the_pages_promise_the_platforms_that_are_tested() -> None:
+    """The versions and the system of the workflow, in each place that names some."""
+    job = yaml.safe_load((ROOT / ".github/workflows/check.yml").read_text())["jobs"]["check"]
+    *first, last = job["strategy"]["matrix"]["python"]
+    assert job["runs-on"].startswith("ubuntu")
+    assert f"CPython {', '.join(first)} and {last}, on Linux" in (ROOT / "docs/versions.md").read_text()
+    assert f"CPython {', '.join(first)} or {last} on Linux" in (ROOT / "README.md").read_text()
+    assert f"CPython {', '.join(first)} and {last} on Linux" in (ROOT / "CHANGELOG.md").read_text()
+    systems = [one for one in PROJECT["classifiers"] if one.startswith("Operating System")]
+    assert systems == ["Operating System :: POSIX :: Linux"]
+
+
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
 def test_a_workflow_runs_what_there_is_with_the_tags_that_the_version_needs(file: Path) -> None:
     for job in yaml.safe_load(file.read_text())["jobs"].values():

@@ -6,24 +6,27 @@ servers that it ran itself, or written after a provider's public documents; the 
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
+import zipfile
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
 import attrs
 import orjson
 
+from crosswalk.codec import from_json
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.testing.captures import Capture, load_captures, stated_differences
-from crosswalk.testing.changes import shown
+from crosswalk.testing.changes import changes_between, shown
 from crosswalk.testing.perturbation import Problem, subject_of
+from crosswalk.types.response import ChatResponse
 
-_CHECKOUT_FOLDER = Path(__file__).parents[3]
-_INSTALLED_FOLDER = Path(__file__).parent / "corpus"
-_CORPUS_FOLDERS = (
-    (_INSTALLED_FOLDER / "captures", _INSTALLED_FOLDER / "canonical"),
-    (_CHECKOUT_FOLDER / "tests/captures", _CHECKOUT_FOLDER / "snapshots"),
-)
+_PLACES = (Path(__file__).parent / "corpus.zip", Path(__file__).parents[3])
+"""The archive of a wheel, and the folder of a clone."""
 
 
 @attrs.frozen
@@ -40,17 +43,21 @@ class Corpus:
     canonical: Path
 
     @classmethod
-    def installed(cls, places: Iterable[tuple[Path, Path]] | None = None) -> Self:
+    def installed(cls, places: Iterable[Path] | None = None) -> Self:
         """The corpus that comes with Crosswalk.
 
+        That of a wheel is an archive. It is unpacked once, into a temporary folder that goes with the process.
+
         Args:
-            places: pairs of folders, captures and canonical JSON, of which the first that exists counts. ``None`` for those
-                of a wheel and of a clone.
+            places: archives, and folders with what is in an archive, of which the first that has a corpus counts. ``None``
+                for those of a wheel and of a clone.
 
         Raises:
-            ConfigurationError: none of them exists.
+            ConfigurationError: none of them has one, or an archive cannot be unpacked.
         """
-        for captures, canonical in _CORPUS_FOLDERS if places is None else places:
+        for place in _PLACES if places is None else places:
+            root = _unpacked(place) if place.is_file() else place
+            captures, canonical = root / "tests/captures", root / "snapshots"
             if captures.is_dir() and canonical.is_dir():
                 return cls(captures, canonical)
         raise ConfigurationError("this installation has no corpus")
@@ -74,6 +81,18 @@ class Corpus:
             (capture, orjson.loads((self.canonical / provider / f"{capture.case}.json").read_bytes()))
             for capture in load_captures(self.captures / provider)
         ]
+
+
+@cache
+def _unpacked(archive: Path) -> Path:
+    try:
+        folder = tempfile.mkdtemp(prefix="crosswalk-corpus-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        with zipfile.ZipFile(archive) as members:
+            members.extractall(folder)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise ConfigurationError(f"{archive}: cannot be unpacked: {error}", source=str(archive)) from None
+    return Path(folder)
 
 
 def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Problem]:
@@ -112,10 +131,6 @@ def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Proble
 
 
 def _differences(capture: Capture, canonical: Any, answer: Any) -> Iterator[tuple[str, str, str]]:
-    from crosswalk.codec import from_json
-    from crosswalk.testing.plugin import changes_between
-    from crosswalk.types.response import ChatResponse
-
     if not isinstance(answer, dict) or not answer.keys() & {"response", "error"}:
         yield "canonical JSON", "", "is not an object with a response or an error"
         return
