@@ -341,7 +341,7 @@ def test_the_wheel_checks_and_shows_what_other_providers_sent(python: Path, tmp_
     assert "; 0 problems\n" in checked
     assert "/chat/completions, streamed" in run(crosswalk, "table", "zai")
     run(crosswalk, "samples", tmp_path / "samples")
-    assert "answers" in run(crosswalk, "report", tmp_path / "samples/log.jsonl", "--by", "vendor,model")
+    assert "exchanges" in run(crosswalk, "report", tmp_path / "samples/log.jsonl", "--by", "vendor,model")
 
 
 def test_the_wheel_has_few_files(python: Path) -> None:
