@@ -7,7 +7,7 @@ import functools
 import itertools
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Set
-from typing import Any, Final, Generic, Literal, TypeVar, cast
+from typing import Any, Final, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
 
 import attrs
 
@@ -29,7 +29,7 @@ from crosswalk.structured.result import (
 )
 from crosswalk.structured.schema import Invariant, Schema, SchemaVersions
 from crosswalk.types.delta import Correction, ResponseDelta
-from crosswalk.types.json import JSONObject, load_json
+from crosswalk.types.json import load_json
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.values import FinishReason, IncompleteReason, SegmentType, checks_keywords
@@ -168,6 +168,17 @@ def reason_for_response(response: Alternative | ChatResponse) -> ReasonCode | No
     return _CODE_BY_INCOMPLETE_REASON.get(response.incomplete_reason)
 
 
+class _Options(TypedDict, Generic[T], total=False):
+    invariants: Iterable[Invariant[T]]
+    version: str | None
+    metrics: ParserMetrics | None
+    cache: AnswerCache | None
+    prefill: str
+    prose: Prose | Literal["allow", "refuse"]
+    unwrap: str | None
+    refuse_doubtful: bool
+
+
 @suggests_names
 class StructuredParser(Generic[T]):
     """Reads values of one schema from the text of a model: directly, extracted or repaired, or gives the reason why not.
@@ -196,10 +207,16 @@ class StructuredParser(Generic[T]):
         UnknownSchemaVersionError: *version* is not registered.
     """
 
+    @overload
+    def __init__(
+        self, schema: type[T] | Schema[T] | SchemaVersions[T], **options: Unpack[_Options[T]]
+    ) -> None: ...
+    @overload
+    def __init__(self: StructuredParser[Any], schema: object, **options: Unpack[_Options[Any]]) -> None: ...
     @checks_keywords()
     def __init__(
         self,
-        schema: type[T] | Schema[T] | SchemaVersions[T] | JSONObject,
+        schema: Any,
         *,
         invariants: Iterable[Invariant[T]] = (),
         version: str | None = None,
@@ -357,13 +374,22 @@ class StructuredParser(Generic[T]):
         return result
 
 
+_Answer: TypeAlias = str | ChatResponse | Alternative | ToolCall
+
+
+@overload
+def parse(
+    answer: _Answer, kind: type[T] | Schema[T], *, partial: Partial = ..., **options: Any
+) -> ParseResult[T]: ...
+@overload
+def parse(answer: _Answer, kind: object, *, partial: Partial = ..., **options: Any) -> ParseResult[Any]: ...
 def parse(
     answer: str | ChatResponse | Alternative | ToolCall,
-    kind: type[T] | Schema[T] | JSONObject,
+    kind: Any,
     *,
     partial: Partial = Partial.REFUSE,
     **options: Any,
-) -> ParseResult[T]:
+) -> ParseResult[Any]:
     """Read one answer as *kind*, with a :class:`StructuredParser` that is kept for the next answer.
 
     Args:
@@ -380,8 +406,7 @@ def parse(
         parser = _parser_of(schema_type, **options)
     except TypeError:  # it has no hash, or the options are wrong
         parser = StructuredParser(schema_type, **options)
-    result: ParseResult[T] = parser.parse(answer, partial=partial)
-    return result
+    return parser.parse(answer, partial=partial)
 
 
 @functools.lru_cache(maxsize=256)
