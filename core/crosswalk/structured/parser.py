@@ -7,7 +7,7 @@ import functools
 import itertools
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Set
-from typing import Any, Final, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, Final, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
@@ -40,6 +40,7 @@ from crosswalk.words import suggests_names
 
 
 T = TypeVar("T")
+Answer: TypeAlias = str | ChatResponse | Alternative | ToolCall
 
 _EVERY_PIECE_UP_TO: Final = 256
 _SHARE: Final = 16
@@ -227,23 +228,20 @@ class StructuredParser(Generic[T]):
         unwrap: str | None = None,
         refuse_doubtful: bool = False,
     ) -> None:
-        resolved_schema: Schema[T] | SchemaVersions[T]
-        if not isinstance(schema, Schema | SchemaVersions):
-            resolved_schema = Schema(cast(type[T], schema), invariants)
-        elif not invariants:
-            resolved_schema = schema
-        else:
+        is_schema = isinstance(schema, Schema | SchemaVersions)
+        if is_schema and invariants:
             raise TypeError("invariants belong into the Schema, or the registry")
-        if unwrap is not None or refuse_doubtful:
-            if isinstance(resolved_schema, SchemaVersions):
-                raise TypeError("unwrap and refuse_doubtful are for a type or a Schema, not for a registry")
-            resolved_schema = attrs.evolve(resolved_schema, unwrap=unwrap, refuse_doubtful=refuse_doubtful)
+        resolved_schema: Schema[T] | SchemaVersions[T] = schema if is_schema else Schema(schema, invariants)
         if isinstance(resolved_schema, SchemaVersions):
+            if unwrap is not None or refuse_doubtful:
+                raise TypeError("unwrap and refuse_doubtful are for a type or a Schema, not for a registry")
             resolved_schema.schema(
                 resolved_schema.default
-            )  # refuses a registry that is empty, or has no such default
-        if version is not None and not isinstance(resolved_schema, SchemaVersions):
+            )  # refuses an empty one, or one without such a default
+        elif version is not None:
             raise TypeError("only a registry of versions has a version to bring values to")
+        elif unwrap is not None or refuse_doubtful:
+            resolved_schema = attrs.evolve(resolved_schema, unwrap=unwrap, refuse_doubtful=refuse_doubtful)
         self.schema = resolved_schema
         self.version = version
         self._read: Read[T] = _reader(resolved_schema, version)
@@ -254,9 +252,7 @@ class StructuredParser(Generic[T]):
         self._is_bare = metrics is None and cache is None and not prefill
         self._key = object()  # results are this parser's own
 
-    def parse(
-        self, answer: str | ChatResponse | Alternative | ToolCall, *, partial: Partial = Partial.REFUSE
-    ) -> ParseResult[T]:
+    def parse(self, answer: Answer, *, partial: Partial = Partial.REFUSE) -> ParseResult[T]:
         """Read one answer.
 
         Args:
@@ -374,21 +370,14 @@ class StructuredParser(Generic[T]):
         return result
 
 
-_Answer: TypeAlias = str | ChatResponse | Alternative | ToolCall
-
-
 @overload
 def parse(
-    answer: _Answer, kind: type[T] | Schema[T], *, partial: Partial = ..., **options: Any
+    answer: Answer, kind: type[T] | Schema[T], *, partial: Partial = ..., **options: Any
 ) -> ParseResult[T]: ...
 @overload
-def parse(answer: _Answer, kind: object, *, partial: Partial = ..., **options: Any) -> ParseResult[Any]: ...
+def parse(answer: Answer, kind: object, *, partial: Partial = ..., **options: Any) -> ParseResult[Any]: ...
 def parse(
-    answer: str | ChatResponse | Alternative | ToolCall,
-    kind: Any,
-    *,
-    partial: Partial = Partial.REFUSE,
-    **options: Any,
+    answer: Answer, kind: Any, *, partial: Partial = Partial.REFUSE, **options: Any
 ) -> ParseResult[Any]:
     """Read one answer as *kind*, with a :class:`StructuredParser` that is kept for the next answer.
 
@@ -401,11 +390,10 @@ def parse(
     Raises:
         SchemaDefinitionError: *kind* cannot be a schema.
     """
-    schema_type: Any = kind
     try:
-        parser = _parser_of(schema_type, **options)
+        parser = _parser_of(kind, **options)
     except TypeError:  # it has no hash, or the options are wrong
-        parser = StructuredParser(schema_type, **options)
+        parser = StructuredParser(kind, **options)
     return parser.parse(answer, partial=partial)
 
 

@@ -105,27 +105,15 @@ def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Proble
         canonical: its canonical JSON, from :meth:`Corpus.load`.
         answer: decoded JSON of the same shape, or the response alone.
     """
-    if (
-        isinstance(answer, dict)
-        and "message" in answer
-        and "response" not in answer
-        and "error" not in answer
-    ):
+    if isinstance(answer, dict) and "message" in answer and not answer.keys() & {"response", "error"}:
         answer = {"response": answer}
     try:
         differences = list(_differences(capture, canonical, answer))
     except CrosswalkError as error:
         differences = [("canonical JSON", "", f"cannot be read as a response: {error}")]
+    case = capture.case
     return [
-        Problem(
-            "P4",
-            f"{capture.case}, {path or check}",
-            message,
-            check,
-            path,
-            capture.case,
-            subject=subject_of([path]),
-        )
+        Problem("P4", f"{case}, {path or check}", message, check, path, case, subject=subject_of([path]))
         for check, path, message in differences
     ]
 
@@ -142,10 +130,11 @@ def _differences(capture: Capture, canonical: Any, answer: Any) -> Iterator[tupl
     for fact, message in stated_differences(capture.says or {}, response, answer.get("error")):
         yield "as stated", fact, message
     before, after = (
-        {key: one.get(key) for key in _COMPARED_KEYS if key in one} for one in (canonical, answer)
+        {"message": ""} | {key: one[key] for key in _COMPARED_KEYS & one.keys()}
+        for one in (canonical, answer)
     )
-    for one in changes_between(before | {"message": ""}, after | {"message": ""}):
+    for one in changes_between(before, after):
         yield "canonical JSON", one.field, " -> ".join(shown(one))
 
 
-_COMPARED_KEYS = ("response", "error", "partial")
+_COMPARED_KEYS = {"response", "error", "partial"}
