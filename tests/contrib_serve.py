@@ -7,11 +7,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import attrs
 import httpx2
-import uvicorn
+import uvicorn.server
 from starlette.applications import Starlette
 
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -19,6 +20,7 @@ from crosswalk_serve import create_app
 from crosswalk_serve.config import Config, read_config
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.server import server_config
+from driven_clock import DrivenLoop, run_driven
 
 HI = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}]}
 ABOUT = {"id": "chatcmpl-1", "created": 1_700_000_000, "model": "tiny-1"}
@@ -54,6 +56,21 @@ def asking(app: Starlette, **options: Any) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://gateway", **options)
 
 
+class _Hurried(ModuleType):
+    """asyncio as uvicorn has it here. Its server looks every tenth of a second whether to end: here, twenty times as often."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    @staticmethod
+    async def sleep(seconds: float) -> None:
+        """Sleep a twentieth of *seconds*."""
+        await asyncio.sleep(seconds / 20)
+
+
+uvicorn.server.asyncio = _Hurried("asyncio")  # type: ignore[attr-defined]
+
+
 @attrs.define
 class Live:
     """A gateway that listens.
@@ -71,7 +88,7 @@ class Live:
     gateway: Gateway
     server: uvicorn.Server
     thread: threading.Thread
-    loop: asyncio.AbstractEventLoop | None = None
+    loop: DrivenLoop | None = None
 
     def connect(self) -> socket.socket:
         """A connection to it."""
@@ -82,6 +99,22 @@ class Live:
     def end(self) -> None:
         """Tell it to end, as a signal does."""
         self.server.should_exit = True
+
+    def pass_time(self, seconds: float) -> None:
+        """Let *seconds* pass at once by the clock of its timers."""
+        assert self.loop is not None
+        self.loop.pass_time(seconds)
+
+    def pass_time_while(self, holds: Callable[[Live], bool], seconds: float) -> None:
+        """Let *seconds* pass whenever *holds* is true, until all connections are closed."""
+
+        def is_over(here: Live) -> bool:
+            if holds(here):
+                here.pass_time(seconds)
+            return not here.server.server_state.connections
+
+        self.wait_for(lambda here: here.server.server_state.connections)
+        self.wait_for(is_over)
 
     def call(self, do: Callable[[], Any]) -> None:
         """Do something in its thread."""
@@ -111,12 +144,14 @@ def live(config: Config, **options: Any) -> Iterator[Live]:
     port = listener.getsockname()[1]
     server = uvicorn.Server(server_config(app, config))
     ready = threading.Event()
-    thread = threading.Thread(target=lambda: asyncio.run(main()), daemon=True)
+    thread = threading.Thread(target=lambda: run_driven(main()), daemon=True)
     scheme = "http" if config.tls is None else "https"
     here = Live(f"{scheme}://127.0.0.1:{port}", port, app.state.gateway, server, thread)
 
     async def main() -> None:
-        here.loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, DrivenLoop)
+        here.loop = loop
         ready.set()
         await server.serve([listener])
 

@@ -32,6 +32,18 @@ def test_the_forge_runs_what_ci_runs_on_every_python_that_is_named() -> None:
     assert {"run": "sh .ci/run"} in jobs["check"]["steps"]
 
 
+def test_the_pages_promise_the_platforms_that_are_tested() -> None:
+    """The versions and the system of the workflow, in each place that names some."""
+    job = yaml.safe_load((ROOT / ".github/workflows/check.yml").read_text())["jobs"]["check"]
+    *first, last = job["strategy"]["matrix"]["python"]
+    assert job["runs-on"].startswith("ubuntu")
+    assert f"CPython {', '.join(first)} and {last}, on Linux" in (ROOT / "docs/versions.md").read_text()
+    assert f"CPython {', '.join(first)} or {last} on Linux" in (ROOT / "README.md").read_text()
+    assert f"CPython {', '.join(first)} and {last} on Linux" in (ROOT / "CHANGELOG.md").read_text()
+    systems = [one for one in PROJECT["classifiers"] if one.startswith("Operating System")]
+    assert systems == ["Operating System :: POSIX :: Linux"]
+
+
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
 def test_a_workflow_runs_what_there_is_with_the_tags_that_the_version_needs(file: Path) -> None:
     for job in yaml.safe_load(file.read_text())["jobs"].values():
@@ -176,7 +188,10 @@ def released(folder: Path, *arguments: str) -> str:
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script")
 def test_a_release_is_refused_where_something_does_not_fit(clone: Path) -> None:
     assert released(clone, "v0.7.0") == ""  # everything fits, and the Python that builds is false
-    assert released(clone, "v0.8.0") == "HEAD is not v0.8.0"
+    assert released(clone, "v0.8.0") == 'CHANGELOG.md has no section "## [0.8.0]"'
+    git(clone, "tag", "-d", "v0.7.0")
+    assert released(clone, "v0.7.0") == "HEAD is not v0.7.0"
+    git(clone, "tag", "v0.7.0")
     (clone / "new.py").touch()
     assert released(clone, "v0.7.0") == "there are changes that are not committed"
     (clone / "new.py").unlink()
@@ -188,6 +203,9 @@ def test_a_release_is_refused_where_something_does_not_fit(clone: Path) -> None:
         released(clone, "v0.7.0", "--dry-run") == ""
     )  # a dry run needs no date, no tag and no clean checkout
     assert released(clone, "v0.9.0", "--dry-run") == 'CHANGELOG.md has no section "## [0.9.0]"'
+    assert released(clone, "--dry-run") == ""  # the newest of the changelog
+    for wrong in ((), ("0.7.0",), ("v0.7.0", "--dry"), ("--dry-run", "0.7.0")):
+        assert released(clone, *wrong) == "usage: sh scripts/release vX.Y.Z | --dry-run [vX.Y.Z]"
 
 
 def test_links_of_the_long_description_are_absolute_or_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from crosswalk.testing import Corpus
+
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.sweep  # environments with packages are made
 VERSION = "0.7"
@@ -134,6 +136,28 @@ except PluginError as error:
     said = [str(error), error.plugin, error.distribution]
 line = {"model": "m", "response": "Hi", "done": True, "done_reason": "stop"}
 print(json.dumps([*said, normalize({"said": "Hello"}).text, normalize(line).text, registry.names()]))
+"""
+
+CORPUS = """
+import json
+from pathlib import Path
+from urllib.request import Request, urlopen
+from crosswalk import registry
+from crosswalk.testing import Corpus, compare_answer, normalized
+from crosswalk.testing.replay import ReplayServer
+
+corpus = Corpus.installed()
+problems, counts = [], {}
+for provider in corpus.providers():
+    loaded = corpus.load(provider)
+    counts[provider] = len(loaded)
+    capture, canonical = loaded[0]
+    problems += map(str, compare_answer(capture, canonical, normalized(registry.mapper(provider), capture)))
+capture = next(one for one, _ in corpus.load("vllm") if one.stream and one.status == 200)
+with ReplayServer([capture]) as server:
+    asked = Request(server.url + capture.path, b'{"stream": true}', {"content-type": "application/json"})
+    replayed = urlopen(asked).read() == capture.body
+print(json.dumps([counts, problems, replayed, str(corpus.captures)]))
 """
 
 ENTRY_POINTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
@@ -295,6 +319,58 @@ print(json.dumps([found["Name"], found["Version"] == crosswalk.__version__, foun
     assert (name, same) == ("crosswalk-llm", True)
     assert not [requirement for requirement in needed if requirement.startswith("crosswalk")]  # expanded
     assert run(python.parent / "crosswalk", "--version").startswith("crosswalk ")
+
+
+def test_the_wheel_has_its_corpus_in_one_archive(python: Path, ask: Run, tmp_path: Path) -> None:
+    """It is all that the repository has, serves the kit and a replay server, and leaves nothing behind."""
+    counts, problems, replayed, folder = ask(CORPUS, TMPDIR=str(tmp_path))
+    here = Corpus.installed()
+    assert counts == {provider: len(here.load(provider)) for provider in here.providers()}
+    assert problems == []
+    assert replayed
+    assert tmp_path in Path(folder).parents
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_wheel_checks_and_shows_what_other_providers_sent(python: Path, tmp_path: Path) -> None:
+    """The commands that read recordings find those of the corpus: no clone, and no pytest."""
+    crosswalk = python.parent / "crosswalk"
+    assert "xai: 5 captures, " in (
+        checked := run(crosswalk, "check", "--corpus", "xai", "--provider", "xai", "--sample", "1")
+    )
+    assert "; 0 problems\n" in checked
+    assert "/chat/completions, streamed" in run(crosswalk, "table", "zai")
+    run(crosswalk, "samples", tmp_path / "samples")
+    assert "exchanges" in run(crosswalk, "report", tmp_path / "samples/log.jsonl", "--by", "vendor,model")
+
+
+def test_the_wheel_has_few_files(python: Path) -> None:
+    """An installation takes as long as its files are many: the corpus is one of them, not 1,600."""
+    program = """
+import json
+from importlib.metadata import files
+print(json.dumps([str(file) for file in files("crosswalk-llm") if file.suffix != ".pyc"]))
+"""
+    installed = json.loads(run(python, "-I", "-c", program))
+    assert [file for file in installed if "corpus" in file] == [
+        "crosswalk/testing/corpus.py",
+        "crosswalk/testing/corpus.zip",
+    ]
+    assert len(installed) < 500
+
+
+def test_other_programs_unpack_the_corpus(python: Path, tmp_path: Path) -> None:
+    """The line of the page, for a mapper in any language."""
+    (line,) = [
+        line.strip()
+        for line in (ROOT / "docs/testing.md").read_text(encoding="utf-8").splitlines()
+        if "zipfile -e" in line
+    ]
+    path = os.pathsep.join([str(python.parent), os.environ.get("PATH", "")])
+    run("sh", "-c", f"cd {tmp_path} && {line}", PATH=path)
+    assert sorted(one.name for one in (tmp_path / "corpus/tests/captures/xai").iterdir()) == sorted(
+        one.name for one in (ROOT / "tests/captures/xai").iterdir()
+    )
 
 
 def test_the_version_is_that_of_the_tag(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final, Generic, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self
 
 import attrs
+from typing_extensions import TypeVar
 
 from crosswalk.errors import ToolCallArgumentsError
 from crosswalk.responses.citations import Chunk, CitationAnnotation
@@ -150,7 +151,7 @@ RUNNING: Final = StatusProgression(("in_progress",))
 """Of functions and most other tools: ``in_progress -> completed``."""
 
 
-ItemT = TypeVar("ItemT", bound=Item)
+ItemT = TypeVar("ItemT", bound=Item, default=Any)
 R = TypeVar("R", bound=ResponsesRecord)
 
 

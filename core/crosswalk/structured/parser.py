@@ -7,7 +7,7 @@ import functools
 import itertools
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Set
-from typing import Any, Final, Generic, Literal, TypeVar, cast
+from typing import Any, Final, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
@@ -29,7 +29,7 @@ from crosswalk.structured.result import (
 )
 from crosswalk.structured.schema import Invariant, Schema, SchemaVersions
 from crosswalk.types.delta import Correction, ResponseDelta
-from crosswalk.types.json import JSONObject, load_json
+from crosswalk.types.json import load_json
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.values import FinishReason, IncompleteReason, SegmentType, checks_keywords
@@ -40,6 +40,7 @@ from crosswalk.words import suggests_names
 
 
 T = TypeVar("T")
+Answer: TypeAlias = str | ChatResponse | Alternative | ToolCall
 
 _EVERY_PIECE_UP_TO: Final = 256
 _SHARE: Final = 16
@@ -168,6 +169,17 @@ def reason_for_response(response: Alternative | ChatResponse) -> ReasonCode | No
     return _CODE_BY_INCOMPLETE_REASON.get(response.incomplete_reason)
 
 
+class _Options(TypedDict, Generic[T], total=False):
+    invariants: Iterable[Invariant[T]]
+    version: str | None
+    metrics: ParserMetrics | None
+    cache: AnswerCache | None
+    prefill: str
+    prose: Prose | Literal["allow", "refuse"]
+    unwrap: str | None
+    refuse_doubtful: bool
+
+
 @suggests_names
 class StructuredParser(Generic[T]):
     """Reads values of one schema from the text of a model: directly, extracted or repaired, or gives the reason why not.
@@ -196,10 +208,16 @@ class StructuredParser(Generic[T]):
         UnknownSchemaVersionError: *version* is not registered.
     """
 
+    @overload
+    def __init__(
+        self, schema: type[T] | Schema[T] | SchemaVersions[T], **options: Unpack[_Options[T]]
+    ) -> None: ...
+    @overload
+    def __init__(self: StructuredParser[Any], schema: object, **options: Unpack[_Options[Any]]) -> None: ...
     @checks_keywords()
     def __init__(
         self,
-        schema: type[T] | Schema[T] | SchemaVersions[T] | JSONObject,
+        schema: Any,
         *,
         invariants: Iterable[Invariant[T]] = (),
         version: str | None = None,
@@ -210,23 +228,20 @@ class StructuredParser(Generic[T]):
         unwrap: str | None = None,
         refuse_doubtful: bool = False,
     ) -> None:
-        resolved_schema: Schema[T] | SchemaVersions[T]
-        if not isinstance(schema, Schema | SchemaVersions):
-            resolved_schema = Schema(cast(type[T], schema), invariants)
-        elif not invariants:
-            resolved_schema = schema
-        else:
+        is_schema = isinstance(schema, Schema | SchemaVersions)
+        if is_schema and invariants:
             raise TypeError("invariants belong into the Schema, or the registry")
-        if unwrap is not None or refuse_doubtful:
-            if isinstance(resolved_schema, SchemaVersions):
-                raise TypeError("unwrap and refuse_doubtful are for a type or a Schema, not for a registry")
-            resolved_schema = attrs.evolve(resolved_schema, unwrap=unwrap, refuse_doubtful=refuse_doubtful)
+        resolved_schema: Schema[T] | SchemaVersions[T] = schema if is_schema else Schema(schema, invariants)
         if isinstance(resolved_schema, SchemaVersions):
+            if unwrap is not None or refuse_doubtful:
+                raise TypeError("unwrap and refuse_doubtful are for a type or a Schema, not for a registry")
             resolved_schema.schema(
                 resolved_schema.default
-            )  # refuses a registry that is empty, or has no such default
-        if version is not None and not isinstance(resolved_schema, SchemaVersions):
+            )  # refuses an empty one, or one without such a default
+        elif version is not None:
             raise TypeError("only a registry of versions has a version to bring values to")
+        elif unwrap is not None or refuse_doubtful:
+            resolved_schema = attrs.evolve(resolved_schema, unwrap=unwrap, refuse_doubtful=refuse_doubtful)
         self.schema = resolved_schema
         self.version = version
         self._read: Read[T] = _reader(resolved_schema, version)
@@ -237,9 +252,7 @@ class StructuredParser(Generic[T]):
         self._is_bare = metrics is None and cache is None and not prefill
         self._key = object()  # results are this parser's own
 
-    def parse(
-        self, answer: str | ChatResponse | Alternative | ToolCall, *, partial: Partial = Partial.REFUSE
-    ) -> ParseResult[T]:
+    def parse(self, answer: Answer, *, partial: Partial = Partial.REFUSE) -> ParseResult[T]:
         """Read one answer.
 
         Args:
@@ -357,13 +370,15 @@ class StructuredParser(Generic[T]):
         return result
 
 
+@overload
 def parse(
-    answer: str | ChatResponse | Alternative | ToolCall,
-    kind: type[T] | Schema[T] | JSONObject,
-    *,
-    partial: Partial = Partial.REFUSE,
-    **options: Any,
-) -> ParseResult[T]:
+    answer: Answer, kind: type[T] | Schema[T], *, partial: Partial = ..., **options: Any
+) -> ParseResult[T]: ...
+@overload
+def parse(answer: Answer, kind: object, *, partial: Partial = ..., **options: Any) -> ParseResult[Any]: ...
+def parse(
+    answer: Answer, kind: Any, *, partial: Partial = Partial.REFUSE, **options: Any
+) -> ParseResult[Any]:
     """Read one answer as *kind*, with a :class:`StructuredParser` that is kept for the next answer.
 
     Args:
@@ -375,13 +390,11 @@ def parse(
     Raises:
         SchemaDefinitionError: *kind* cannot be a schema.
     """
-    schema_type: Any = kind
     try:
-        parser = _parser_of(schema_type, **options)
+        parser = _parser_of(kind, **options)
     except TypeError:  # it has no hash, or the options are wrong
-        parser = StructuredParser(schema_type, **options)
-    result: ParseResult[T] = parser.parse(answer, partial=partial)
-    return result
+        parser = StructuredParser(kind, **options)
+    return parser.parse(answer, partial=partial)
 
 
 @functools.lru_cache(maxsize=256)

@@ -213,16 +213,6 @@ def _unless(response: ChatResponse, path: str, value: Any) -> Any:
     return value if is_own else None
 
 
-def _error(response: ChatResponse) -> str | None:
-    info = response.error_info
-    return None if info is None else str(info.kind)
-
-
-def _retryable(response: ChatResponse) -> bool | None:
-    info = response.error_info
-    return None if info is None else info.retryable
-
-
 _FACT_READERS: Final[dict[str, Callable[[ChatResponse], Any]]] = {
     "text": lambda response: response.message.content,
     "reasoning": lambda response: response.reasoning,
@@ -232,8 +222,8 @@ _FACT_READERS: Final[dict[str, Callable[[ChatResponse], Any]]] = {
     "model": lambda response: _unless(response, "model", response.model),
     "id": lambda response: _unless(response, "id", response.id),
     "created": lambda response: _unless(response, "created", response.created),
-    "error": _error,
-    "retryable": _retryable,
+    "error": lambda response: response.error_info and str(response.error_info.kind),
+    "retryable": lambda response: response.error_info and response.error_info.retryable,
     "complete": lambda response: response.is_complete,
 }
 """For each name, the fact in a response. ``usage`` and ``calls`` are compared member by member."""
@@ -267,12 +257,9 @@ def _different_calls(
             "name": call.name,
             "arguments": call.arguments,
         }
-        if response.metadata.provenance.get(
-            f"{path}.arguments"
-        ) is Provenance.DERIVED and not stated_call.get("arguments"):
-            actual_call["arguments"] = stated_call.get(
-                "arguments"
-            )  # "{}" represents arguments that were not sent
+        is_derived = response.metadata.provenance.get(f"{path}.arguments") is Provenance.DERIVED
+        if is_derived and not stated_call.get("arguments"):  # "{}" represents arguments that were not sent
+            actual_call["arguments"] = stated_call.get("arguments")
         for name, value in stated_call.items():
             if not _same_argument(value, actual_call[name]):
                 yield (

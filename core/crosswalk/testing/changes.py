@@ -13,8 +13,9 @@ from typing import Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.codec import ABSENT, Difference
+from crosswalk.codec import ABSENT, Difference, differences, from_json
 from crosswalk.text import counted, json_type_name
+from crosswalk.types.response import ChatResponse
 
 ERROR: Final = "error"
 """The key of the difference between an answer that can be mapped and one that cannot."""
@@ -32,6 +33,25 @@ _MOST_KEYS: Final = 4
 _MOST_VALUES: Final = 4
 _MOST_FIELDS: Final = 1000
 _MOST_EXAMPLES: Final = 3
+
+
+def changes_between(before: Any, after: Any) -> list[Difference]:
+    """Return the differences between two snapshots: of their responses, or in the error and its partial response.
+
+    If only the deltas differ, that is the difference.
+    """
+    errors = [(one.get("error"), one.get("message")) for one in (before, after)]
+    changes = [Difference((ERROR,), _error_of(before), _error_of(after))] if errors[0] != errors[1] else []
+    old, new = (one.get("response", one.get("partial")) for one in (before, after))
+    if old is not None and new is not None:
+        changes += differences(*(from_json(orjson.dumps(one), ChatResponse) for one in (old, new)))
+    if not changes and before.get("deltas") != after.get("deltas"):
+        changes = [Difference(("deltas",), before.get("deltas", ABSENT), after.get("deltas", ABSENT))]
+    return changes
+
+
+def _error_of(snapshot: Any) -> Any:
+    return f"{snapshot['error']}: {snapshot['message']}" if "error" in snapshot else ABSENT
 
 
 def shown(difference: Difference) -> tuple[str, str]:

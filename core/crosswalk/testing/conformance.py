@@ -19,11 +19,11 @@ except ImportError as error:
 
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, load_captures, pairs
-from crosswalk.testing.changes import shown
+from crosswalk.testing.changes import changes_between, shown
 from crosswalk.testing.checks import PROMISES, check_capture, load_exceptions, unproven
 from crosswalk.testing.pairing import check_pair, normalized
 from crosswalk.testing.perturbation import PAIR_CHECK, KnownException, Problem, by_cause
-from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, changes_between, written_changes
+from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, written_changes
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

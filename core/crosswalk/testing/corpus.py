@@ -6,24 +6,27 @@ servers that it ran itself, or written after a provider's public documents; the 
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
+import zipfile
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
 import attrs
 import orjson
 
+from crosswalk.codec import from_json
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.testing.captures import Capture, load_captures, stated_differences
-from crosswalk.testing.changes import shown
+from crosswalk.testing.changes import changes_between, shown
 from crosswalk.testing.perturbation import Problem, subject_of
+from crosswalk.types.response import ChatResponse
 
-_CHECKOUT_FOLDER = Path(__file__).parents[3]
-_INSTALLED_FOLDER = Path(__file__).parent / "corpus"
-_CORPUS_FOLDERS = (
-    (_INSTALLED_FOLDER / "captures", _INSTALLED_FOLDER / "canonical"),
-    (_CHECKOUT_FOLDER / "tests/captures", _CHECKOUT_FOLDER / "snapshots"),
-)
+_PLACES = (Path(__file__).parent / "corpus.zip", Path(__file__).parents[3])
+"""The archive of a wheel, and the folder of a clone."""
 
 
 @attrs.frozen
@@ -40,17 +43,21 @@ class Corpus:
     canonical: Path
 
     @classmethod
-    def installed(cls, places: Iterable[tuple[Path, Path]] | None = None) -> Self:
+    def installed(cls, places: Iterable[Path] | None = None) -> Self:
         """The corpus that comes with Crosswalk.
 
+        That of a wheel is an archive. It is unpacked once, into a temporary folder that goes with the process.
+
         Args:
-            places: pairs of folders, captures and canonical JSON, of which the first that exists counts. ``None`` for those
-                of a wheel and of a clone.
+            places: archives, and folders with what is in an archive, of which the first that has a corpus counts. ``None``
+                for those of a wheel and of a clone.
 
         Raises:
-            ConfigurationError: none of them exists.
+            ConfigurationError: none of them has one, or an archive cannot be unpacked.
         """
-        for captures, canonical in _CORPUS_FOLDERS if places is None else places:
+        for place in _PLACES if places is None else places:
+            root = _unpacked(place) if place.is_file() else place
+            captures, canonical = root / "tests/captures", root / "snapshots"
             if captures.is_dir() and canonical.is_dir():
                 return cls(captures, canonical)
         raise ConfigurationError("this installation has no corpus")
@@ -76,6 +83,18 @@ class Corpus:
         ]
 
 
+@cache
+def _unpacked(archive: Path) -> Path:
+    try:
+        folder = tempfile.mkdtemp(prefix="crosswalk-corpus-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        with zipfile.ZipFile(archive) as members:
+            members.extractall(folder)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise ConfigurationError(f"{archive}: cannot be unpacked: {error}", source=str(archive)) from None
+    return Path(folder)
+
+
 def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Problem]:
     """Compare *answer*, which a mapper made of *capture*, with its statement and its canonical JSON.
 
@@ -86,36 +105,20 @@ def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Proble
         canonical: its canonical JSON, from :meth:`Corpus.load`.
         answer: decoded JSON of the same shape, or the response alone.
     """
-    if (
-        isinstance(answer, dict)
-        and "message" in answer
-        and "response" not in answer
-        and "error" not in answer
-    ):
+    if isinstance(answer, dict) and "message" in answer and not answer.keys() & {"response", "error"}:
         answer = {"response": answer}
     try:
         differences = list(_differences(capture, canonical, answer))
     except CrosswalkError as error:
         differences = [("canonical JSON", "", f"cannot be read as a response: {error}")]
+    case = capture.case
     return [
-        Problem(
-            "P4",
-            f"{capture.case}, {path or check}",
-            message,
-            check,
-            path,
-            capture.case,
-            subject=subject_of([path]),
-        )
+        Problem("P4", f"{case}, {path or check}", message, check, path, case, subject=subject_of([path]))
         for check, path, message in differences
     ]
 
 
 def _differences(capture: Capture, canonical: Any, answer: Any) -> Iterator[tuple[str, str, str]]:
-    from crosswalk.codec import from_json
-    from crosswalk.testing.plugin import changes_between
-    from crosswalk.types.response import ChatResponse
-
     if not isinstance(answer, dict) or not answer.keys() & {"response", "error"}:
         yield "canonical JSON", "", "is not an object with a response or an error"
         return
@@ -127,10 +130,11 @@ def _differences(capture: Capture, canonical: Any, answer: Any) -> Iterator[tupl
     for fact, message in stated_differences(capture.says or {}, response, answer.get("error")):
         yield "as stated", fact, message
     before, after = (
-        {key: one.get(key) for key in _COMPARED_KEYS if key in one} for one in (canonical, answer)
+        {"message": ""} | {key: one[key] for key in _COMPARED_KEYS & one.keys()}
+        for one in (canonical, answer)
     )
-    for one in changes_between(before | {"message": ""}, after | {"message": ""}):
+    for one in changes_between(before, after):
         yield "canonical JSON", one.field, " -> ".join(shown(one))
 
 
-_COMPARED_KEYS = ("response", "error", "partial")
+_COMPARED_KEYS = {"response", "error", "partial"}

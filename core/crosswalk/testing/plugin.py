@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 import pytest
@@ -67,28 +67,6 @@ CHANGED: Final = "crosswalk_changed"
 CHANGES_FILE: Final = "crosswalk-changes.jsonl"
 """The file in which ``pytest --snapshot-update`` lists the changes that it accepted, in the folder of the run."""
 _MOST_KINDS: Final = 20
-
-
-def changes_between(before: Any, after: Any) -> list[Difference]:
-    """Return the differences between two snapshots: of their responses, or in the error and its partial response.
-
-    If only the deltas differ, that is the difference.
-    """
-    from crosswalk.codec import differences, from_json
-    from crosswalk.types.response import ChatResponse
-
-    errors = [(one.get("error"), one.get("message")) for one in (before, after)]
-    changes = [Difference(("error",), _error(before), _error(after))] if errors[0] != errors[1] else []
-    old, new = (one.get("response", one.get("partial")) for one in (before, after))
-    if old is not None and new is not None:
-        changes += differences(*(from_json(orjson.dumps(one), ChatResponse) for one in (old, new)))
-    if not changes and before.get("deltas") != after.get("deltas"):
-        changes = [Difference(("deltas",), before.get("deltas", ABSENT), after.get("deltas", ABSENT))]
-    return changes
-
-
-def _error(snapshot: Any) -> Any:
-    return f"{snapshot['error']}: {snapshot['message']}" if "error" in snapshot else ABSENT
 
 
 def written_changes(provider: str, case: str, changes: list[Difference]) -> str:

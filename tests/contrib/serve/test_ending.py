@@ -127,8 +127,15 @@ def until_it_is_to_end(url: str) -> None:
     assert (answer.status_code, answer.json()) == (503, {"status": "ending"})
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("told", "workers"),
+    [
+        (signal.SIGTERM, 1),
+        (signal.SIGTERM, 2),
+        (signal.SIGINT, 1),
+        pytest.param(signal.SIGINT, 2, marks=pytest.mark.sweep),  # three processes begin for it
+    ],
+)
 def test_while_streams_end_a_balancer_is_told_and_nobody_new_is_served(
     held: Held, tmp_path: Path, told: signal.Signals, workers: int
 ) -> None:

@@ -61,6 +61,11 @@ def wait_for(here: Live, condition: Callable[[Live], object]) -> None:
     here.wait_for(condition)
 
 
+def holds_back(here: Live) -> bool:
+    """Whether the gateway has more for a client than that takes."""
+    return any(one.flow.write_paused for one in here.server.server_state.connections)  # type: ignore[union-attr]
+
+
 def wait_until_idle(here: Live) -> None:
     """Wait until no request runs."""
     wait_for(here, lambda here: not here.gateway._running and not here.server.server_state.tasks)
@@ -226,8 +231,9 @@ def test_a_slow_client_slows_its_source_and_gets_all_of_it(upstream: ReplayServe
 
 def test_a_client_that_takes_nothing_is_given_up(upstream: ReplayServer) -> None:
     upstream.add(long_stream(400))
-    with live(config_of(upstream, "limits: {send_seconds: 0.2}")) as here, here.connect() as connection:
+    with live(config_of(upstream, "limits: {send_seconds: 20}")) as here, here.connect() as connection:
         connection.sendall(STREAM)
+        here.pass_time_while(holds_back, 20)
         upstream.wait_for(lambda server: server.disconnects)
         wait_until_idle(here)
 
@@ -236,10 +242,12 @@ def test_a_client_that_takes_nothing_is_given_up(upstream: ReplayServer) -> None
 
 
 def test_a_head_that_does_not_come_is_not_waited_for(upstream: ReplayServer) -> None:
-    with live(config_of(upstream, "limits: {head_seconds: 0.2}")) as here:
+    with live(config_of(upstream, "limits: {head_seconds: 20}")) as here:
         for sent in (b"", b"POST / HT", ASKED[:40]):
             with here.connect() as connection:
                 connection.sendall(sent)
+                wait_for(here, lambda here: here.server.server_state.connections)
+                here.pass_time(20)
                 assert all_of(connection) == b""
 
 
@@ -383,7 +391,7 @@ def test_the_log_says_where_a_wrong_key_came_from(
 
 
 def test_at_the_end_answers_may_go_on_and_nobody_new_is_served(upstream: ReplayServer) -> None:
-    upstream.add(streams("Hel", "lo"), Delay(0.5), when=lambda _: True)
+    upstream.add(streams("Hel", "lo"), Delay(0.1), when=lambda _: True)
     with live(config_of(upstream)) as here, here.connect() as idle, here.connect() as connection:
         idle.sendall(request_of(b"", "/readyz", "GET"))
         until(idle, b"ready")
@@ -397,7 +405,7 @@ def test_at_the_end_answers_may_go_on_and_nobody_new_is_served(upstream: ReplayS
 def test_what_runs_too_long_ends_in_its_own_form(upstream: ReplayServer) -> None:
     upstream.add(streams("Hel", "lo"), Stall(after_events=1), when=lambda request: bool(request.wants_stream))
     upstream.add(says(), Stall(), times=None)
-    with live(config_of(upstream, "limits: {shutdown_seconds: 0.3}")) as here:
+    with live(config_of(upstream, "limits: {shutdown_seconds: 3}")) as here:
         with here.connect() as streamed, here.connect() as whole, here.connect() as silent:
             streamed.sendall(STREAM)
             until(streamed, b'"Hel"')
@@ -405,6 +413,8 @@ def test_what_runs_too_long_ends_in_its_own_form(upstream: ReplayServer) -> None
             silent.sendall(STREAM)
             upstream.wait_for(lambda server: len(server.requests) == 3)
             here.end()
+            wait_for(here, lambda here: here.gateway.is_draining)
+            here.pass_time(3)
             last = all_of(streamed).split(b"data: ")[-1]
             assert b'"message":"the gateway is being shut down"' in last
             assert last.endswith(b"0\r\n\r\n")

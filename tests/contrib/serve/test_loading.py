@@ -160,7 +160,7 @@ def test_loading_ends_with_the_gateway_and_with_its_client(
 ) -> None:
     caplog.set_level(logging.INFO, "crosswalk.serve")
     upstream.add(answer_of("load"), Stall(), times=None)
-    config = config_of(upstream, "limits: {shutdown_seconds: 0.2}", models=at_ollama(upstream))
+    config = config_of(upstream, "limits: {shutdown_seconds: 3}", models=at_ollama(upstream))
     with live(config) as here, here.connect() as left, here.connect() as ended:
         asked = b'{"model": "tiny"}'
         head = b"POST /api/chat HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: %d\r\n\r\n" % len(
@@ -173,6 +173,8 @@ def test_loading_ends_with_the_gateway_and_with_its_client(
         ended.sendall(head + asked)
         upstream.wait_for(lambda server: len(server.requests) == 2)
         here.end()
+        here.wait_for(lambda here: here.gateway.is_draining)
+        here.pass_time(3)
         answer = b""
         while piece := ended.recv(65536):
             answer += piece

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from .conftest import ROOT, Done, line
 Run = Callable[..., Done]
 Captures = Callable[..., Path]
 OLLAMA = ROOT / "tests/captures/ollama"
+write_archive = runpy.run_path(str(ROOT / "scripts/wheel_corpus.py"))["write_archive"]
 
 
 class Lossy:
@@ -317,7 +319,30 @@ def test_an_answer_that_raises_is_compared_by_the_errors_name() -> None:
 
 def test_an_installation_without_the_corpus_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="has no corpus"):
-        Corpus.installed([(tmp_path / "captures", tmp_path / "canonical")])
+        Corpus.installed([tmp_path, tmp_path / "corpus.zip"])
+
+
+def test_a_corpus_in_an_archive_is_unpacked_once(tmp_path: Path) -> None:
+    archive = tmp_path / "corpus.zip"
+    write_archive(ROOT, archive)
+    corpus = Corpus.installed([archive])
+    assert corpus == Corpus.installed([tmp_path, archive]) != Corpus.installed([ROOT])
+    captures = corpus.load("xai")
+    assert [(one.case, one.body, one.says, answer) for one, answer in captures] == [
+        (one.case, one.body, one.says, answer) for one, answer in Corpus.installed([ROOT]).load("xai")
+    ]
+    again = tmp_path / "again.zip"
+    write_archive(ROOT, again)
+    assert archive.read_bytes() == again.read_bytes()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x05\x06 cut", b"no archive"])
+def test_an_archive_that_is_damaged_is_named(tmp_path: Path, content: bytes) -> None:
+    archive = tmp_path / "corpus.zip"
+    archive.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=r"corpus\.zip: cannot be unpacked: ") as caught:
+        Corpus.installed([archive])
+    assert caught.value.source == str(archive)
 
 
 def test_what_a_mapper_makes_up_is_not_compared() -> None:

@@ -112,7 +112,7 @@ def test_threads_wait_for_a_slot_until_they_are_cancelled(server: ReplayServer) 
 
 
 def test_a_thread_gets_the_slot_of_a_slow_call(server: ReplayServer) -> None:
-    server.add(Answer.text("Hello."), Delay(0.3)).add(Answer.text("Hello."))
+    server.add(Answer.text("Hello."), Delay(0.1)).add(Answer.text("Hello."))
     endpoint = Endpoint("vllm", model="m", base_url=server.url)
     with SyncLLMService(endpoint, max_concurrency=1) as service:
         slow = threading.Thread(target=service.complete, args=("Hi",))

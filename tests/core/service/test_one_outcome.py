@@ -265,6 +265,12 @@ if importlib.util.find_spec("aiohttp"):
     WAYS.append(by_aiohttp)
 
 
+def waits_long(case: Case) -> bool:
+    """Whether a real second has to pass, in which a busy machine still sends a head."""
+    timeouts = case.options.get("timeout")
+    return isinstance(timeouts, Timeouts) and LONG in attrs.astuple(timeouts)
+
+
 @pytest.fixture
 def server() -> Iterator[ReplayServer]:
     with every_api() as running:
@@ -272,7 +278,13 @@ def server() -> Iterator[ReplayServer]:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.sweep) if waits_long(case) else name
+        for name, case in CASES.items()
+    ],
+)
 def test_a_call_has_one_outcome_in_every_service(
     name: str, way: Callable[[Case, ReplayServer], Told], server: ReplayServer
 ) -> None:

@@ -8,7 +8,7 @@ import attrs
 import pydantic
 import pytest
 
-from crosswalk import FinishReason, ToolCall
+from crosswalk import ConfigurationError, FinishReason, ToolCall
 from crosswalk.structured import (
     ParseResult,
     Schema,
@@ -56,7 +56,7 @@ def test_the_function_takes_the_options_of_a_parser() -> None:
     assert parse(f'{{"result": {GOOD}}}', SCHEMA, unwrap="result").value == {"title": "Dune"}
     with pytest.raises(SchemaDefinitionError, match="an answer cannot hold"):
         parse(GOOD, complex)
-    with pytest.raises(TypeError, match="colour"):
+    with pytest.raises(ConfigurationError, match="there is no option 'colour'"):
         parse(GOOD, Book, colour="red")
 
 

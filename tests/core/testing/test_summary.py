@@ -13,8 +13,9 @@ from crosswalk.cli.stored import read_accepted
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import FinishReason, MappingState, UsageInfo, hookimpl
 from crosswalk.testing import Capture, normalized
+from crosswalk.testing.changes import changes_between
 from crosswalk.testing.checks import unproven
-from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, Summary, changes_between, written_changes
+from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, Summary, written_changes
 from planted import lookalike, named
 from planted.recordings import KELP, NAMED
 
