@@ -11,6 +11,7 @@ import os
 import re
 import typing
 from collections.abc import Callable, Container, Iterable, Mapping
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -242,6 +243,8 @@ class Key:
         tokens_per_minute: the most tokens in a minute, prompts and answers together. At the limit, requests are refused.
         budget_per_day: the most US dollars in a day that begins at midnight UTC. If a request may cost more than is left, it
             is refused.
+        budget_per_month: likewise in a month of the calendar, in UTC.
+        expires: the time from which the key is refused, with its zone, such as ``2027-01-31T00:00Z``. Never by default.
         metrics: whether it may read ``/metrics``.
         batches: whether it may send batches and read all of the server's. A batch names its models itself, and the gateway
             counts neither its tokens nor its cost.
@@ -253,6 +256,8 @@ class Key:
     requests_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     tokens_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     budget_per_day: float | None = attrs.field(default=None, validator=_POSITIVE)
+    budget_per_month: float | None = attrs.field(default=None, validator=_POSITIVE)
+    expires: datetime | None = None
     metrics: bool = False
     batches: bool = False
 
@@ -263,9 +268,15 @@ class Key:
         )
 
     @property
+    def budgets(self) -> dict[str, float]:
+        """The US dollars for each period that has a budget: ``day`` or ``month``."""
+        dollars = {"day": self.budget_per_day, "month": self.budget_per_month}
+        return {period: amount for period, amount in dollars.items() if amount is not None}
+
+    @property
     def is_limited(self) -> bool:
         """Whether it has a limit that is counted over time."""
-        return any((self.requests_per_minute, self.tokens_per_minute, self.budget_per_day))
+        return any((self.requests_per_minute, self.tokens_per_minute, self.budgets))
 
 
 @attrs.frozen(kw_only=True)
@@ -350,11 +361,13 @@ class Log:
         exchange_requests: whether these lines also hold the client's request.
         requests: whether standard error gets a line for each request without content, and for each wrong key with the
             address of its client.
+        format: ``text``, or ``json`` for a JSON object in each line, with the names in the guide.
     """
 
     exchanges: Path | None = None
     exchange_requests: bool = True
     requests: bool = True
+    format: Literal["text", "json"] = "text"
 
 
 @attrs.frozen(kw_only=True)
@@ -403,6 +416,8 @@ class Config:
             (``response.reasoning_text.delta``), or of ``open-responses`` (``response.reasoning.delta``). A client with the
             header ``OpenResponses-Version`` gets the latter anyway.
         log: the logs.
+        costs: whether a whole answer has the header ``x-crosswalk-cost-usd`` if its cost is known, and its line in the log
+            says it, too. Needs the price of each model (``crosswalk-llm[prices]``).
         metrics: whether ``/metrics`` serves Prometheus (``crosswalk-llm[prometheus]``).
         tracing: whether OpenTelemetry gets every call (``crosswalk-llm[otel]``).
         redis: the store that processes share. Without it, each process has its own.
@@ -419,6 +434,7 @@ class Config:
     responses: Store = attrs.field(factory=Store)
     reasoning_events: Literal["openai", "open-responses"] = "openai"
     log: Log = attrs.field(factory=Log)
+    costs: bool = False
     metrics: bool = False
     tracing: bool = False
     redis: Redis | None = None

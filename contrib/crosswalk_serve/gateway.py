@@ -68,7 +68,7 @@ from crosswalk_serve.telemetry import Metrics
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from crosswalk.types import ProviderAttempt
+    from crosswalk.types import ProviderAttempt, UsageInfo
 
 
 # ------------------------------------------------------------------------------------ logs
@@ -87,6 +87,7 @@ def record_request(
     status: int,
     seconds: float,
     dropped: Sequence[str] = (),
+    fields: Mapping[str, Any] | None = None,
 ) -> None:
     """Count a request, and log how it ended.
 
@@ -99,6 +100,7 @@ def record_request(
         status: the HTTP status.
         seconds: the time that it took.
         dropped: the fields that did not reach the server or the client.
+        fields: what else the log says of the request and its answer.
     """
     key = key or ""
     if gateway.metrics is not None:
@@ -108,15 +110,37 @@ def record_request(
             gateway.metrics.dropped.labels(form, model).inc()
     dropped_header = header_of(dropped)
     extra = {
+        "event.name": "crosswalk.request",
         "crosswalk.request.id": id,
         "crosswalk.form": form,
         "crosswalk.key": key,
         "crosswalk.dropped": dropped_header,
         "gen_ai.request.model": model,
         "http.response.status_code": status,
+        "http.server.request.duration": round(seconds, 6),
+        **(fields or {}),
     }
     text = f"{form} {model or '-'} {key or '-'} {status} {seconds:.3f}s{dropped_header and f' dropped: {dropped_header}'}"
     _log.info("%s %s", id, text, extra=extra)
+
+
+def client_fields(client: HTTPConnection) -> dict[str, str]:
+    """Return the fields of a request in the log: the address of its *client*."""
+    return {"client.address": "-" if client.client is None else clean_message(client.client.host, 60)}
+
+
+def answer_fields(
+    provider: str, model: str, usage: UsageInfo, dollars: float | None, *, is_estimated: bool
+) -> dict[str, Any]:
+    """Return the fields of an answer in the log: its tokens, and its cost in US dollars as far as known."""
+    return {
+        **({"crosswalk.estimated": True} if is_estimated else {}),
+        "gen_ai.provider.name": provider,
+        "gen_ai.response.model": clean_message(model, 100),
+        "gen_ai.usage.input_tokens": usage.prompt_tokens,
+        "gen_ai.usage.output_tokens": usage.completion_tokens,
+        "crosswalk.cost_usd": dollars,
+    }
 
 
 _LONGEST: Final = 300
@@ -159,6 +183,7 @@ def _log_cool_down(provider: str, address: str, seconds: float) -> None:
         f"is tried last for {seconds:g}s: it cools down" if seconds else "has answered: its cool-down is over"
     )
     extra = {
+        "event.name": "crosswalk.cool_down",
         "crosswalk.request.id": request_id.get(),
         "crosswalk.cool_down": seconds,
         "gen_ai.provider.name": provider,
@@ -171,6 +196,7 @@ def log_failure(provider: str, address: str, model: str, error: ErrorInfo) -> No
     """Log that an attempt at the server of *provider* at *address* failed with *error*, a message without secrets."""
     kind, status = error.kind.value, error.status
     extra = {
+        "event.name": "crosswalk.attempt",
         "crosswalk.request.id": request_id.get(),
         "crosswalk.outcome": AttemptOutcome.ERROR.value,
         "gen_ai.provider.name": provider,
@@ -752,7 +778,9 @@ _SHUTDOWN_ERROR = ErrorInfo(
 )
 
 
-_RELOADED_SECTIONS: Final = ("models", "keys", "timeouts", "retry", "on_unsupported", "reasoning_events")
+_RELOADED_SECTIONS: Final = (
+    "models", "keys", "timeouts", "retry", "on_unsupported", "reasoning_events", "costs",
+)  # fmt: skip
 """The sections that :meth:`Gateway.reload` takes. The others belong to open resources, such as sockets and files."""
 
 
@@ -793,7 +821,8 @@ class Gateway:
 
             self._observers.append(OpenTelemetry())
         self.router = Router(config, self._observers, **service_options)
-        self.keyring = Keyring(config.keys)
+        self.keyring = Keyring(config.keys, clock)
+        self._clock = clock
         self._redis = None if config.redis is None else connect(config.redis.url.reveal())
         counters: Counters = MemoryCounters(clock)
         # Without Redis, each of several processes would only have its own answers, and a client reaches any of them.
@@ -830,9 +859,9 @@ class Gateway:
         """
         try:
             return self.keyring.caller(request.headers)
-        except Refusal:
-            address = "-" if request.client is None else clean_message(request.client.host, 60)
-            _log.info("no valid key from %s", address, extra={"client.address": address})
+        except Refusal as refusal:
+            extra = {"event.name": "crosswalk.key_refused", **client_fields(request)}
+            _log.info("%s: from %s", refusal, extra["client.address"], extra=extra)
             raise
 
     @contextmanager
@@ -922,7 +951,7 @@ class Gateway:
         """
         router = Router(config, self._observers, **self._service_options)
         old_router, self.router = self.router, router
-        self.keyring = Keyring(config.keys)
+        self.keyring = Keyring(config.keys, self._clock)
         fixed_sections = [
             field.name for field in attrs.fields(Config) if field.name not in _RELOADED_SECTIONS
         ]

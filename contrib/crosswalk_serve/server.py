@@ -26,7 +26,7 @@ from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http import failed, form_at, id_headers
-from crosswalk_serve.telemetry import forget
+from crosswalk_serve.telemetry import LogLines, forget
 
 # ----------------------------------------------------------------------------------- guard
 # Connections of uvicorn with further limits: slow and long heads, clients that do not read, a gentle end.
@@ -365,18 +365,20 @@ def serve(app: Starlette, config: Config, listener: socket.socket, load: Callabl
 
 
 def _prepare(config: Config) -> None:
-    """Log each request on standard error, if the configuration asks for it, and collect garbage soon.
+    """Log on standard error as the configuration asks for it, and collect garbage soon.
 
     The process runs for weeks, unlike a command, which collects garbage as late as possible.
     """
     gc.freeze()  # loaded objects stay
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
-    logger = logging.getLogger("crosswalk.serve")
-    if config.log.requests and not logger.handlers:
+    is_json = config.log.format == "json"
+    if config.log.requests:
+        _log.setLevel(logging.INFO)
+    logger = logging.getLogger() if is_json else _log  # whatever another library says is a line of JSON, too
+    if (is_json or config.log.requests) and not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        handler.setFormatter(LogLines() if is_json else logging.Formatter("%(asctime)s %(message)s"))
         logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
 
 
 _END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)

@@ -1,13 +1,16 @@
-"""Metrics for Prometheus and traces for OpenTelemetry. They need the extras ``prometheus`` and ``otel``."""
+"""Metrics for Prometheus and traces for OpenTelemetry (the extras ``prometheus`` and ``otel``), and the log in JSON."""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -62,6 +65,27 @@ def forget(process: int) -> None:
         from prometheus_client.multiprocess import mark_process_dead
 
         mark_process_dead(process)  # type: ignore[no-untyped-call]
+
+
+class LogLines(logging.Formatter):
+    """Writes each record of the log as a JSON object in one line, with OpenTelemetry's names where it has one.
+
+    A record of the gateway has further fields. Their names have a dot, unlike those that Python gives each record.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return *record* as JSON."""
+        fields: dict[str, Any] = {
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
+            "severity_text": record.levelname,
+            "body": record.getMessage(),
+            **{
+                name: value for name, value in vars(record).items() if "." in name and value not in (None, "")
+            },
+        }
+        if record.exc_info:
+            fields["exception.stacktrace"] = self.formatException(record.exc_info)
+        return json.dumps(fields)  # in ASCII, as a text may be no Unicode
 
 
 class Metrics:

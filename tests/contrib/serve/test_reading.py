@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ models:
     on_unsupported: drop
     price: {{input_per_million: 0, output_per_million: 2}}
 keys:
-  alice: {{hash: "{HASH}", models: a, requests_per_minute: 3, tokens_per_minute: 4, budget_per_day: 5, metrics: true}}
+  alice: {{hash: "{HASH}", models: a, requests_per_minute: 3, tokens_per_minute: 4, budget_per_day: 5, metrics: true, budget_per_month: 9, expires: 2027-01-31T01:00+01:00}}
 listen: {{host: 0.0.0.0, port: 1, workers: 2, trusted_proxies: ["*"], origins: [https://x.example]}}
 tls: {{certificate: a.pem, key: b.pem}}
 limits: {{body_bytes: 1, head_seconds: 2, concurrent_requests: 3}}
@@ -70,6 +71,8 @@ on_unsupported: drop
     assert target.options == {"a": [1, None, True, 2.5, "gpu"], "b": {"c": "d"}}
     assert config.models["a"].timeouts.first_token == 3
     assert config.keys["alice"].models == ("a",)
+    assert config.keys["alice"].budgets == {"day": 5, "month": 9}
+    assert config.keys["alice"].expires == datetime(2027, 1, 31, tzinfo=UTC)
     assert config.retry.kinds == {ErrorKind.SERVER, ErrorKind.TIMEOUT}
     assert (config.tls.key, config.redis.url) == (Path("b.pem"), Secret("redis://:pw@h"))
     assert (config.log.exchanges, config.responses.entries) == (Path("x.jsonl"), 0)
@@ -202,6 +205,8 @@ def nested(depth: int) -> str:
         (ONE + "keys: {k: {hash: cw-secret}}", "g.yml, line 2: keys.k.hash: expected a hash, as `crosswalk serve --new-key` prints it"),
         (ONE + "keys:\n  k: {hash: '" + HASH + "', models: [b, 'z*']}", "g.yml, line 3: keys.k.models: no model of the file is called 'b'; an alias does not count"),
         (ONE + "keys:\n  k: {hash: '" + HASH + "'}\n  l: {hash: '" + HASH + "'}", "g.yml, line 4: keys.l.hash: the same hash as that of 'k'"),
+        (ONE + "keys:\n  k: {hash: '" + HASH + "', expires: 2027-01-31}", "g.yml, line 3: keys.k.expires: expected an ISO 8601 time with its zone, got '2027-01-31'"),
+        (ONE + "keys: {k: {hash: '" + HASH + "', budget_per_month: 0}}", "g.yml, line 2: keys.k.budget_per_month: expected a number above 0"),
         (ONE + "keys: {k: {}}", "g.yml, line 2: keys.k.hash: the key is missing"),
     ],
 )  # fmt: skip
