@@ -265,7 +265,7 @@ class Reply:
         id: the id of the request.
         status: the HTTP status that was sent. 499 if the client has left before.
         dropped: the fields that did not reach the server or the client.
-        dollars: what the answer costs in US dollars, or ``None`` if that is unknown or not told.
+        dollars: what the answer costs in US dollars, or ``None`` if that is unknown or private.
         is_last: whether further input on the connection is not read.
         is_stream: whether the head of a stream was sent.
         is_array: whether the events of a stream are sent as one JSON array, as Gemini does without ``alt=sse``.

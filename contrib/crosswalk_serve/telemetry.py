@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -105,54 +106,33 @@ class Metrics:
             raise ConfigurationError(
                 "metrics need the extra: pip install 'crosswalk-llm[prometheus]'", key="metrics"
             ) from None
-        self._registry = registry = CollectorRegistry()
-        self.requests = Counter(
+        self._registry = CollectorRegistry()
+        count = partial(Counter, registry=self._registry)
+        measure = partial(Histogram, buckets=_SECOND_BUCKETS, registry=self._registry)
+        self.requests = count(
             "crosswalk_serve_requests",
             "Requests that were answered, however.",
             ("form", "model", "key", "status"),
-            registry=registry,
         )
         self.running = Gauge(
             "crosswalk_serve_running",
             "Requests that are being answered.",
-            registry=registry,
+            registry=self._registry,
             multiprocess_mode="livesum",
         )
-        self.seconds = Histogram(
-            "crosswalk_serve_seconds",
-            "From a request's head to the end of its answer.",
-            ("form", "model"),
-            buckets=_SECOND_BUCKETS,
-            registry=registry,
-        )
-        self.first_seconds = Histogram(
-            "crosswalk_serve_first_event_seconds",
-            "From a request's head to the first event of its stream.",
-            ("form", "model"),
-            buckets=_SECOND_BUCKETS,
-            registry=registry,
-        )
-        self.tokens = Counter(
-            "crosswalk_serve_tokens", "Tokens that were counted.", ("model", "key", "type"), registry=registry
-        )
-        self.dollars = Counter(
-            "crosswalk_serve_cost_dollars",
-            "What it cost, as far as known.",
-            ("model", "key"),
-            registry=registry,
-        )
-        self.dropped = Counter(
-            "crosswalk_serve_dropped",
-            "Requests with a field that did not reach the server or the client.",
-            ("form", "model"),
-            registry=registry,
-        )
-        self.attempts = Counter(
-            "crosswalk_serve_attempts",
-            "Attempts at servers.",
-            ("provider", "endpoint", "outcome"),
-            registry=registry,
-        )
+        labels = ("form", "model")
+        name = "crosswalk_serve_seconds"
+        self.seconds = measure(name, "From a request's head to the end of its answer.", labels)
+        name = "crosswalk_serve_first_event_seconds"
+        self.first_seconds = measure(name, "From a request's head to the first event of its stream.", labels)
+        name, text = "crosswalk_serve_tokens", "Tokens that were counted."
+        self.tokens = count(name, text, ("model", "key", "type"))
+        name, text = "crosswalk_serve_cost_dollars", "What it cost, as far as known."
+        self.dollars = count(name, text, ("model", "key"))
+        text = "Requests with a field that did not reach the server or the client."
+        self.dropped = count("crosswalk_serve_dropped", text, labels)
+        name, text = "crosswalk_serve_attempts", "Attempts at servers."
+        self.attempts = count(name, text, ("provider", "endpoint", "outcome"))
 
     def spent(self, model: str, key: str | None, usage: UsageInfo, dollars: float) -> None:
         """Count the tokens and the cost of an answer."""
