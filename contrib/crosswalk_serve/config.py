@@ -682,7 +682,7 @@ def _secret_of_file(value: dict[str, Any]) -> Secret:
 
 
 def _items(kind: Any, converter: Any) -> Callable[[Any, Any], Any]:
-    """Read a list. A single value may stand for a list of it."""
+    """Read a list. A single value is a list of it."""
     read_items, make = list_structure_factory(kind, converter), typing.get_origin(kind)
     return lambda value, _: make(read_items(value if isinstance(value, list) else [value], kind))
 

@@ -126,7 +126,7 @@ def record_request(
 
 def client_fields(client: HTTPConnection) -> dict[str, str]:
     """Return the fields of a request in the log: the address of its *client*."""
-    return {"client.address": "-" if client.client is None else clean_message(client.client.host, 60)}
+    return {"client.address": "-" if client.client is None else client.client.host[:60]}
 
 
 def answer_fields(
@@ -136,7 +136,7 @@ def answer_fields(
     return {
         **({"crosswalk.estimated": True} if is_estimated else {}),
         "gen_ai.provider.name": provider,
-        "gen_ai.response.model": clean_message(model, 100),
+        "gen_ai.response.model": model[:100],
         "gen_ai.usage.input_tokens": usage.prompt_tokens,
         "gen_ai.usage.output_tokens": usage.completion_tokens,
         "crosswalk.cost_usd": dollars,
@@ -366,6 +366,7 @@ class MemoryDocuments:
     def __init__(self, store: Store, clock: Callable[[], float] = time) -> None:
         self._store = store
         self._clock = clock
+        self.read_at = int(clock())
         self._stored_documents: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
         self._size = 0
 
@@ -796,6 +797,7 @@ class Gateway:
         config: the configuration.
         router: the models.
         keyring: the keys.
+        read_at: when the models and the keys were read, in seconds since 1970.
         quotas: the use of the keys.
         stores: whether it keeps the answers of Responses that a client wants to have kept.
         conversations: the stored conversations that a request may continue.
@@ -823,6 +825,7 @@ class Gateway:
         self.router = Router(config, self._observers, **service_options)
         self.keyring = Keyring(config.keys, clock)
         self._clock = clock
+        self.read_at = int(clock())
         self._redis = None if config.redis is None else connect(config.redis.url.reveal())
         counters: Counters = MemoryCounters(clock)
         # Without Redis, each of several processes would only have its own answers, and a client reaches any of them.
@@ -861,7 +864,7 @@ class Gateway:
             return self.keyring.caller(request.headers)
         except Refusal as refusal:
             extra = {"event.name": "crosswalk.key_refused", **client_fields(request)}
-            _log.info("%s: from %s", refusal, extra["client.address"], extra=extra)
+            _log.info("%s: from %s", refusal, clean_message(extra["client.address"]), extra=extra)
             raise
 
     @contextmanager
@@ -951,7 +954,7 @@ class Gateway:
         """
         router = Router(config, self._observers, **self._service_options)
         old_router, self.router = self.router, router
-        self.keyring = Keyring(config.keys, self._clock)
+        self.keyring, self.read_at = Keyring(config.keys, self._clock), int(self._clock())
         fixed_sections = [
             field.name for field in attrs.fields(Config) if field.name not in _RELOADED_SECTIONS
         ]
