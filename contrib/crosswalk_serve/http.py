@@ -500,7 +500,7 @@ def _leaves(path: str, name: str, value: Any) -> Iterator[tuple[str, str]]:
     """
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key not in ENVELOPE_KEYS:
+            if key not in ENVELOPE_KEYS or key == "service_tier":
                 yield from _leaves(path + step(key), name + step(key), inner)
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
         for position, item in enumerate(value):
