@@ -26,7 +26,7 @@ from crosswalk_serve.gateway import Gateway, StoredResponses
 from crosswalk_serve.http import BadRequestError, Origins, Refusal, form_of, handle_error
 from crosswalk_serve.passthrough import Passthrough, TokenCounts, fetch, read, supervised
 from crosswalk_serve.requests import check_head, load_body, read_body
-from crosswalk_serve.routing import Caller, ModelRoute as ModelRoute
+from crosswalk_serve.routing import ModelRoute as ModelRoute
 from crosswalk_serve.websocket import ResponsesSocket
 
 _FORMS_BY_PATH: Final = {
@@ -162,7 +162,7 @@ class Listing:
 
     async def models(self, request: Request) -> Response:
         """Answer ``GET /v1/models``, for OpenAI's and Anthropic's clients, and ``GET /v1beta/models`` for Gemini's."""
-        names = self._gateway.models(self._caller(request))
+        names = self._gateway.models(self._gateway.caller(request))
         if form_of(request) is WireForm.ANTHROPIC:
             data = [_anthropic_model(name) for name in names]
             ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
@@ -174,17 +174,17 @@ class Listing:
     async def model(self, request: Request) -> Response:
         """Answer ``GET /v1/models/{id}`` and ``GET /v1beta/models/{id}``."""
         name = request.path_params["id"]
-        self._gateway.route(self._caller(request), name)
+        self._gateway.route(self._gateway.caller(request), name)
         return _json(_ENTRY_WRITERS.get(form_of(request), self._openai_model)(name))
 
     async def tags(self, request: Request) -> Response:
         """Answer Ollama's ``GET /api/tags``."""
-        names = self._gateway.models(self._caller(request))
+        names = self._gateway.models(self._gateway.caller(request))
         return _json({"models": [_ollama_model(name) for name in names]})
 
     async def show(self, request: Request) -> Response:
         """Answer Ollama's ``POST /api/show``."""
-        caller = self._caller(request)
+        caller = self._gateway.caller(request)
         check_head(request.headers, takes_any=True)
         fields = load_body(await read_body(request, self._gateway.config.limits))
         name = fields.text("model") or fields.text("name") or ""
@@ -199,7 +199,7 @@ class Listing:
 
     async def running(self, request: Request) -> Response:
         """Answer Ollama's ``GET /api/ps``: the models that its Ollama servers have in memory."""
-        caller = self._caller(request)
+        caller = self._gateway.caller(request)
         routes = [self._gateway.route(caller, name) for name in self._gateway.models(caller)]
         loaded_models = await supervised(self._gateway, request, caller, lambda: _loaded(routes))
         return _json({"models": loaded_models})
@@ -222,7 +222,7 @@ class Listing:
 
     async def metrics(self, request: Request) -> Response:
         """Answer with the metrics, if the caller may read them."""
-        caller = self._caller(request)
+        caller = self._gateway.caller(request)
         if caller.key is not None and not caller.key.metrics:
             raise Refusal(ErrorKind.PERMISSION, "this key may not read metrics", status=403)
         assert self._gateway.metrics is not None, "else there is no such page"
@@ -232,9 +232,6 @@ class Listing:
     def _openai_model(self, name: str) -> dict[str, Any]:
         """Return the entry of a model. It was created when the gateway read its file: that of the model is unknown."""
         return {"id": name, "object": "model", "created": self._gateway.read_at, "owned_by": _OWNER}
-
-    def _caller(self, request: Request) -> Caller:
-        return self._gateway.caller(request)
 
 
 async def _loaded(routes: Iterable[ModelRoute]) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from starlette.responses import Response
 
 from crosswalk import from_json, normalize, to_json
 from crosswalk.convert import WireForm, events_of
-from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
 from crosswalk.records import append_line, record_line
 from crosswalk.service import (
     KEPT_FIELDS,
@@ -150,7 +150,10 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 
 
 class AttemptLog:
-    """An :class:`~crosswalk.service.Observer` that logs failed attempts and cool-downs."""
+    """An :class:`~crosswalk.service.Observer` that counts attempts in *metrics*, and logs failed ones and cool-downs."""
+
+    def __init__(self, metrics: Metrics | None) -> None:
+        self._metrics = metrics
 
     def started(self, _: Call) -> Observation:
         """Do nothing when a call begins."""
@@ -162,6 +165,8 @@ class AttemptLog:
         If it began or ended a cool-down, another line reports that.
         """
         address = where(route.host)
+        if self._metrics is not None:
+            self._metrics.attempts.labels(attempt.provider_name, address, attempt.outcome.value).inc()
         if attempt.outcome is AttemptOutcome.ERROR:
             status = attempt.extra.get("status")
             error_info = ErrorInfo(
@@ -305,8 +310,13 @@ def _sent(response: ChatResponse) -> bytes:
 Turns = tuple[ChatMessage | ChatResponse, ...]
 
 
-class StoreError(CrosswalkError):
-    """What was kept cannot be had now: Redis is away."""
+class StoreError(Refusal):
+    """What was kept cannot be had now: Redis is away. A client learns no more than that."""
+
+    def __init__(self, detail: str) -> None:
+        message = "stored responses are temporarily unavailable"
+        super().__init__(ErrorKind.SERVER, message, status=503, retry_after=5)
+        self.args = (detail,)
 
 
 @attrs.frozen(repr=False)
@@ -475,10 +485,7 @@ class Conversations:
         """
         if previous_id is None:
             return ()
-        try:
-            conversation = await self.find(owner, previous_id)
-        except StoreError:
-            raise store_is_away() from None
+        conversation = await self.find(owner, previous_id)
         if conversation is None:
             raise Refusal(
                 ErrorKind.INVALID_REQUEST,
@@ -509,12 +516,6 @@ class Conversations:
 def name_of(owner: str | None, id: str) -> str:
     """A name that no other owner's id makes."""
     return f"{len(owner or '')}:{owner or ''}:{id}"
-
-
-def store_is_away() -> Refusal:
-    """Return the error while the store cannot be reached."""
-    message = "stored responses are temporarily unavailable"
-    return Refusal(ErrorKind.SERVER, message, status=503, retry_after=5)
 
 
 _BEGINNINGS: Final = ("response.created", "response.in_progress")
@@ -565,11 +566,8 @@ class StoredResponses:
     async def delete(self, request: Request) -> Response:
         """Answer ``DELETE /v1/responses/{id}``."""
         caller, id = self._gateway.caller(request), request.path_params["id"]
-        try:
-            if not await self._gateway.conversations.forget(caller.name, id):
-                raise _unknown()
-        except StoreError:
-            raise store_is_away() from None
+        if not await self._gateway.conversations.forget(caller.name, id):
+            raise _unknown()
         return _json({"id": id, "object": "response", "deleted": True})
 
     async def cancel(self, request: Request) -> Response:
@@ -599,10 +597,7 @@ class StoredResponses:
 
     async def _find(self, request: Request) -> StoredConversation:
         caller, id = self._gateway.caller(request), request.path_params["id"]
-        try:
-            conversation = await self._gateway.conversations.find(caller.name, id)
-        except StoreError:
-            raise store_is_away() from None
+        conversation = await self._gateway.conversations.find(caller.name, id)
         if conversation is None:
             raise _unknown()
         return conversation
@@ -710,7 +705,7 @@ class KeptState:
         if not isinstance(turn, ChatResponse):
             return turn
         for id, is_whole in reasoning_ids(turn).items():
-            giving_server = await self._get(name_of(owner, f"reasoning:{id}"))
+            giving_server = await self._documents.get(name_of(owner, f"reasoning:{id}"))
             # All of it in the turn is of any server as long as none is known. An id alone is of none.
             if not (is_whole if giving_server is None else giving_server.decode() in servers):
                 return at_another_address(turn)
@@ -730,7 +725,7 @@ class KeptState:
         return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=own_extensions))
 
     async def _has_received(self, owner: str | None, server: str | None, id: str) -> bool:
-        return server is not None and await self._get(name_of(owner, f"{server}:{id}")) is not None
+        return server is not None and await self._documents.get(name_of(owner, f"{server}:{id}")) is not None
 
     async def keep_items(self, owner: str | None, answer: Mapping[str, Any]) -> None:
         """Keep the items of *answer*, a response of the Responses API, for the references of later requests.
@@ -753,7 +748,7 @@ class KeptState:
         for path, value in incoming.state.items():
             place = _ITEM.fullmatch(path)
             if place is not None and value.get("type") in (None, _REFERENCE):
-                kept_item = await self._get(name_of(owner, f"item:{value['id']}"))
+                kept_item = await self._documents.get(name_of(owner, f"item:{value['id']}"))
                 if kept_item is not None:
                     is_changed[int(place[1])] = load_json(kept_item)
         if not is_changed:
@@ -762,12 +757,6 @@ class KeptState:
         return with_fields(
             incoming, input=[is_changed.get(number, item) for number, item in enumerate(items)]
         )
-
-    async def _get(self, name: str) -> bytes | None:
-        try:
-            return await self._documents.get(name)
-        except StoreError:
-            raise store_is_away() from None
 
 
 # --------------------------------------------------------------------------------- gateway
@@ -814,10 +803,8 @@ class Gateway:
     def __init__(self, config: Config, *, clock: Callable[[], float] = time, **service_options: Any) -> None:
         self.config = config
         self.metrics = Metrics() if config.metrics else None
-        self._observers: list[Observer] = [AttemptLog()]
+        self._observers: list[Observer] = [AttemptLog(self.metrics)]
         self._service_options = service_options
-        if self.metrics is not None:
-            self._observers.append(self.metrics.observer())
         if config.tracing:
             from crosswalk.service import OpenTelemetry
 

@@ -17,7 +17,6 @@ import attrs
 from crosswalk.convert import WireForm
 from crosswalk.errors import (
     ConfigurationError,
-    CrosswalkError,
     ErrorKind,
     ResponseValidationError,
     UnknownProviderError,
@@ -58,8 +57,13 @@ if TYPE_CHECKING:
 # Keys, their rights, and the use of their limits, counted in this process or in Redis.
 
 
-class CountError(CrosswalkError):
-    """A count is not available now, because Redis is away."""
+class CountError(Refusal):
+    """A count is not available now, because Redis is away. A client learns no more than that."""
+
+    def __init__(self, detail: str) -> None:
+        message = "the limits of the key cannot be checked now"
+        super().__init__(ErrorKind.SERVER, message, status=503, retry_after=5)
+        self.args = (detail,)
 
 
 class Counters(Protocol):
@@ -294,18 +298,13 @@ class Quotas:
         if key is None or not key.is_limited:
             return Reservation()
         minute = self._now("minute")
-        try:
-            max_tokens = key.tokens_per_minute
-            if max_tokens is not None and await self._used(caller, "tokens", minute, 0) >= max_tokens:
-                raise self._over(f"more than {max_tokens} tokens a minute", minute)
-            max_requests = key.requests_per_minute
-            if max_requests is not None and await self._used(caller, "requests", minute, 1) > max_requests:
-                raise self._over(f"more than {max_requests} requests a minute", minute)
-            return await self._reserve(caller, dollars, key.budgets)
-        except CountError:
-            raise Refusal(
-                ErrorKind.SERVER, "the limits of the key cannot be checked now", status=503, retry_after=5
-            ) from None
+        max_tokens = key.tokens_per_minute
+        if max_tokens is not None and await self._used(caller, "tokens", minute, 0) >= max_tokens:
+            raise self._over(f"more than {max_tokens} tokens a minute", minute)
+        max_requests = key.requests_per_minute
+        if max_requests is not None and await self._used(caller, "requests", minute, 1) > max_requests:
+            raise self._over(f"more than {max_requests} requests a minute", minute)
+        return await self._reserve(caller, dollars, key.budgets)
 
     async def _reserve(self, caller: Caller, dollars: float, budgets: Mapping[str, float]) -> Reservation:
         reservation = Reservation(math.ceil(dollars * _MICRO))

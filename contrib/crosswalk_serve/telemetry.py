@@ -17,14 +17,11 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service import Call, Observation
-from crosswalk.service.endpoint import Route, where
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-    from crosswalk.service import Observer
-    from crosswalk.types import ChatResponse, ProviderAttempt, UsageInfo
+    from crosswalk.types import UsageInfo
 
 
 _FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -140,10 +137,6 @@ class Metrics:
         self.tokens.labels(model, key or "", "output").inc(usage.completion_tokens)
         self.dollars.labels(model, key or "").inc(dollars)
 
-    def observer(self) -> Observer:
-        """Return an observer that counts the attempts of a service."""
-        return _Attempts(self)
-
     def text(self) -> tuple[bytes, str]:
         """Return all metrics in Prometheus's format, and its content type."""
         from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -172,25 +165,6 @@ def _is_begun(file: Path) -> bool:
         return file.stat().st_size > 0
     except FileNotFoundError:
         return False
-
-
-class _Attempts:
-    """An :class:`~crosswalk.service.Observer` of attempts."""
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    def started(self, _: Call) -> Observation:
-        """Note that a call begins."""
-        return self
-
-    def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
-        """Note that an attempt has ended."""
-        labels = attempt.provider_name, where(route.host), attempt.outcome.value
-        self._metrics.attempts.labels(*labels).inc()
-
-    def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
-        """Note that the call has ended."""
 
 
 _METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "POST"})

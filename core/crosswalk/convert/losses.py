@@ -468,19 +468,14 @@ def _tier(extensions: dict[str, Any], new_extensions: dict[str, Any]) -> Iterato
     The usual one is about the document, and any other one is about money.
     """
     tier, is_carried = tier_of(extensions), tier_of(extensions) == tier_of(new_extensions)
-    taken, new_taken = _taken_tier(extensions), _taken_tier(new_extensions)
-    if taken is not None and taken != new_taken:
-        is_harmless = is_carried or tier in ("auto", "default")
-        rule = _ENVELOPE_RULE if is_harmless else UNNAMED
-        yield Loss(f"metadata.extensions{taken[0]}", LossReason.DROPPED, rule)
-
-
-def _taken_tier(extensions: dict[str, Any]) -> tuple[str, str] | None:
-    """Take the service tier out of *extensions*. Return its path there, and its word."""
-    for path, holder in ((".service_tier", extensions), (".usage.service_tier", extensions.get("usage"))):
-        if isinstance(holder, dict) and isinstance(holder.get("service_tier"), str):
-            return path, holder.pop("service_tier")
-    return None
+    sides = [(one, one.get("usage")) for one in (extensions, new_extensions)]
+    for path, holder, new_holder in zip((".service_tier", ".usage.service_tier"), *sides, strict=True):
+        word = holder.pop("service_tier", None) if isinstance(holder, dict) else None
+        new_word = new_holder.get("service_tier") if isinstance(new_holder, dict) else None
+        if word not in (None, new_word):
+            is_harmless = is_carried or tier in ("auto", "default")
+            rule = _ENVELOPE_RULE if is_harmless else UNNAMED
+            yield Loss(f"metadata.extensions{path}", LossReason.DROPPED, rule)
 
 
 def _answer_losses(prefix: str, before: Answer, after: Answer) -> Iterator[Loss]:

@@ -190,6 +190,7 @@ def nested(depth: int) -> str:
         ("models:\n  a:\n    provider: x\n    weight: -1", "g.yml, line 4: models.a.endpoints.0.weight: expected a number above 0"),
         ("models:\n  a.b:\n  - provider: x\n  - provider: y\n    weight: no", "g.yml, line 5: models.a.b.endpoints.1.weight: expected number, got boolean"),
         ("models:\n  a: {provider: x, options: {a: [1, &b {c: *b}]}}", "g.yml, line 2: models.a.options.a.1"),
+        (ONE + "listen: 127.0.0.1:70000", "g.yml, line 2: listen.port: expected a port, from 0 to 65535"),
         (ONE + "listen: 8080", "g.yml, line 2: listen: expected a mapping"),
         ("models: {[a]: {provider: x}}", "g.yml, line 1: models: expected a plain key"),
         ("models:\n  a: {provider: o, aliases: [b]}\n  b: {provider: o}", "g.yml, line 2: models.a.aliases: 'b' names two models"),
