@@ -4,14 +4,21 @@ Every recorded answer in ``tests/captures`` is converted to every format, as a b
 rules of the losses, for each pair of formats. A loss that no rule names is an error here, and
 ``tests/test_convert_matrix.py`` fails where the page is stale. The fields of requests in ``tests/request_fields.toml`` are
 sent to every format. A loss that the file does not name is an error, too.
+
+``python scripts/convert_matrix.py --beside FOLDER`` prints how much of the bodies below FOLDER comes back from each of the
+three large formats, by Crosswalk and by the other libraries that are installed: ``pip install --target OTHER
+martian-linguafranca llm-rosetta`` and ``PYTHONPATH=OTHER``.
 """
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +28,8 @@ from crosswalk.convert.losses import RULES, UNNAMED
 from crosswalk.formats.writing import form_of_body, source_form
 from crosswalk.service import AdaptationKind, HTTPRequest, build_http_request, read_request
 from crosswalk.testing import load_captures
+from crosswalk.types import dump_json, load_json
+from round_trips import leaves
 
 __all__ = ["FIELDS", "FORMATS", "PAGE", "UnnamedLossError", "check_named", "current_page", "sent"]
 
@@ -181,5 +190,85 @@ def current_page() -> str:
     return page
 
 
+Convert = Callable[[dict[str, Any], WireForm, WireForm], Any]
+"""Returns a body of one form in another one."""
+LARGE: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC)
+
+
+def _by_crosswalk(body: dict[str, Any], source: WireForm, target: WireForm) -> Any:
+    answer = normalize(dump_json(body), source.provider)
+    return load_json(convert(answer, target, losses="report").value)
+
+
+def others() -> Iterator[tuple[str, Convert]]:
+    """Crosswalk and the other libraries that are installed, each with its version."""
+    yield "Crosswalk", _by_crosswalk
+    with suppress(ImportError):
+        library: Any = import_module("linguafranca")
+        names = library.FormatName
+        formats = dict(
+            zip(
+                LARGE,
+                (names.OPENAI_CHAT_COMPLETIONS, names.OPEN_RESPONSES, names.ANTHROPIC_MESSAGES),
+                strict=True,
+            )
+        )
+        yield (
+            f"linguafranca {version('martian-linguafranca')}",
+            lambda body, source, target: (
+                library.convert_response_json(
+                    body, source_format=formats[source], target_format=formats[target]
+                ).value
+            ),
+        )
+    with suppress(ImportError):
+        rosetta: Any = import_module("llm_rosetta")
+        words = dict(zip(LARGE, ("openai_chat", "openai_responses", "anthropic"), strict=True))
+        converters = {form: rosetta.get_converter_for_provider(word) for form, word in words.items()}
+        yield (
+            f"llm-rosetta {version('llm-rosetta')}",
+            lambda body, source, target: converters[target].response_to_provider(
+                converters[source].response_from_provider(body)
+            ),
+        )
+
+
+def beside(folder: Path) -> Iterator[str]:
+    """A row for each pair of formats: the share of the leaves that come back, as the mean of the bodies below *folder*.
+
+    Leaves of zero and null do not count. Nothing comes back of a body that raises.
+    """
+    bodies: defaultdict[WireForm, list[dict[str, Any]]] = defaultdict(list)
+    for file in sorted(folder.rglob("*.json")):
+        with suppress(ValueError):
+            body = load_json(file.read_bytes())
+            form = form_of_body(body)
+            if isinstance(body, dict) and form in LARGE:
+                bodies[form].append(body)
+    libraries = dict(others())
+    yield "| from, to and back | bodies | " + " | ".join(libraries) + " |"
+    yield "|---" * (len(libraries) + 2) + "|"
+    for source in LARGE:
+        for target in LARGE:
+            if target is not source:
+                shares = [
+                    sum(_share(body, source, target, do) for body in bodies[source]) / len(bodies[source])
+                    for do in libraries.values()
+                ]
+                cells = " | ".join(f"{share:.1%}" for share in shares)
+                yield f"| {source.label} → {target.label} | {len(bodies[source])} | {cells} |"
+
+
+def _share(body: dict[str, Any], source: WireForm, target: WireForm, do: Convert) -> float:
+    said = {path: leaf for path, leaf in leaves(body) if leaf[1] not in (None, 0, [], {}) or leaf[1] is False}
+    with suppress(Exception):  # of any library
+        back = dict(leaves(do(do(load_json(dump_json(body)), source, target), target, source)))
+        return sum(back.get(path) == leaf for path, leaf in said.items()) / len(said)
+    return 0.0
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--beside"]:
+        print("\n".join(beside(Path(sys.argv[2]))))
+        sys.exit()
     PAGE.write_text(current_page(), encoding="utf-8")

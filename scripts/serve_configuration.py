@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -30,6 +31,7 @@ _WORDS: Final = {
     int: "whole number",
     float: "number",
     Path: "path",
+    datetime: "time",
     Secret: "secret",
     KeyHash: "hash",
 }

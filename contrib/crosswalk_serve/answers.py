@@ -207,7 +207,8 @@ def addressed(
     A server may give an id twice: Ollama's OpenAI layer draws a number below 1,000. That of an answer of Responses stays:
     its server may keep it, too. A call without an id, as Gemini's often are, gets one that no call of another answer has:
     Claude Code takes two calls of one id for one. It also drops the signed thinking of a model that it did not ask for, so
-    an answer of another format in Messages has the client's name of the model, as every answer has under an alias.
+    an answer of another format in Messages has the client's name of the model, as every answer has under an alias, or if its
+    server names none.
 
     Args:
         incoming: what the client has asked.
@@ -216,7 +217,8 @@ def addressed(
         server_model: the server's name for the model.
     """
     form, alias = incoming.form, alias_of(incoming, server_model)
-    if form is WireForm.ANTHROPIC and source_form(response) is not form:
+    is_unnamed = response.metadata.provenance.get("model") in (Provenance.ABSENT, Provenance.DERIVED)
+    if is_unnamed or (form is WireForm.ANTHROPIC and source_form(response) is not form):
         alias = incoming.request.model
     if alias is not None:
         response = _named(response, alias)

@@ -26,7 +26,7 @@ from crosswalk_serve.gateway import Gateway, StoredResponses
 from crosswalk_serve.http import BadRequestError, Origins, Refusal, form_of, handle_error
 from crosswalk_serve.passthrough import Passthrough, TokenCounts, fetch, read, supervised
 from crosswalk_serve.requests import check_head, load_body, read_body
-from crosswalk_serve.routing import Caller, ModelRoute as ModelRoute
+from crosswalk_serve.routing import ModelRoute as ModelRoute
 from crosswalk_serve.websocket import ResponsesSocket
 
 _FORMS_BY_PATH: Final = {
@@ -141,7 +141,7 @@ async def _absent(_: Request) -> Response:
 _OLLAMA_VERSION: Final = "0.33.0"
 """The version of Ollama that the API corresponds to. Clients check that it is new enough."""
 _EPOCH: Final = "1970-01-01T00:00:00Z"
-"""The creation time of every model, because the real one is unknown."""
+"""Anthropic's word for a release that is unknown: "may be set to an epoch value" (``ModelInfo.created_at`` of its SDK)."""
 
 
 def _json(value: Any, status: int = 200) -> Response:
@@ -162,38 +162,36 @@ class Listing:
 
     async def models(self, request: Request) -> Response:
         """Answer ``GET /v1/models``, for OpenAI's and Anthropic's clients, and ``GET /v1beta/models`` for Gemini's."""
-        names = self._gateway.models(self._caller(request))
+        names = self._gateway.models(self._gateway.caller(request))
         if form_of(request) is WireForm.ANTHROPIC:
             data = [_anthropic_model(name) for name in names]
             ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
             return _json({"data": data, "has_more": False, **ends})
         if form_of(request) is WireForm.GEMINI:
             return _json({"models": [_gemini_model(name) for name in names]})
-        return _json({"object": "list", "data": [_openai_model(name) for name in names]})
+        return _json({"object": "list", "data": [self._openai_model(name) for name in names]})
 
     async def model(self, request: Request) -> Response:
         """Answer ``GET /v1/models/{id}`` and ``GET /v1beta/models/{id}``."""
         name = request.path_params["id"]
-        self._gateway.route(self._caller(request), name)
-        return _json(_ENTRY_WRITERS.get(form_of(request), _openai_model)(name))
+        self._gateway.route(self._gateway.caller(request), name)
+        return _json(_ENTRY_WRITERS.get(form_of(request), self._openai_model)(name))
 
     async def tags(self, request: Request) -> Response:
         """Answer Ollama's ``GET /api/tags``."""
-        names = self._gateway.models(self._caller(request))
+        names = self._gateway.models(self._gateway.caller(request))
         return _json({"models": [_ollama_model(name) for name in names]})
 
     async def show(self, request: Request) -> Response:
         """Answer Ollama's ``POST /api/show``."""
-        caller = self._caller(request)
+        caller = self._gateway.caller(request)
         check_head(request.headers, takes_any=True)
         fields = load_body(await read_body(request, self._gateway.config.limits))
         name = fields.text("model") or fields.text("name") or ""
         route = self._gateway.route(caller, name)
         takes_media = any(target.takes_media for target in route.model.endpoints)
         capabilities = ["completion", "tools", *(["vision"] if takes_media else [])]
-        return _json(
-            {"details": _DETAILS, "model_info": {}, "capabilities": capabilities, "modified_at": _EPOCH}
-        )
+        return _json({"details": {}, "model_info": {}, "capabilities": capabilities})
 
     async def version(self, request: Request) -> Response:
         """Answer Ollama's ``GET /api/version``."""
@@ -201,7 +199,7 @@ class Listing:
 
     async def running(self, request: Request) -> Response:
         """Answer Ollama's ``GET /api/ps``: the models that its Ollama servers have in memory."""
-        caller = self._caller(request)
+        caller = self._gateway.caller(request)
         routes = [self._gateway.route(caller, name) for name in self._gateway.models(caller)]
         loaded_models = await supervised(self._gateway, request, caller, lambda: _loaded(routes))
         return _json({"models": loaded_models})
@@ -224,15 +222,16 @@ class Listing:
 
     async def metrics(self, request: Request) -> Response:
         """Answer with the metrics, if the caller may read them."""
-        caller = self._caller(request)
+        caller = self._gateway.caller(request)
         if caller.key is not None and not caller.key.metrics:
             raise Refusal(ErrorKind.PERMISSION, "this key may not read metrics", status=403)
         assert self._gateway.metrics is not None, "else there is no such page"
         text, media_type = self._gateway.metrics.text()
         return Response(text, headers={"content-type": media_type})
 
-    def _caller(self, request: Request) -> Caller:
-        return self._gateway.caller(request)
+    def _openai_model(self, name: str) -> dict[str, Any]:
+        """Return the entry of a model. It was created when the gateway read its file: that of the model is unknown."""
+        return {"id": name, "object": "model", "created": self._gateway.read_at, "owned_by": _OWNER}
 
 
 async def _loaded(routes: Iterable[ModelRoute]) -> list[dict[str, Any]]:
@@ -266,10 +265,6 @@ def _entries(body: bytes) -> list[dict[str, Any]]:
     return [dict(entry) for entry in orjson.loads(body)["models"]]
 
 
-def _openai_model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": _OWNER}
-
-
 def _anthropic_model(name: str) -> dict[str, Any]:
     return {"id": name, "type": "model", "display_name": name, "created_at": _EPOCH}
 
@@ -281,14 +276,6 @@ def _gemini_model(name: str) -> dict[str, Any]:
 
 _ENTRY_WRITERS: Final = {WireForm.ANTHROPIC: _anthropic_model, WireForm.GEMINI: _gemini_model}
 """The entry of a model, in formats other than OpenAI's."""
-_DETAILS: Final = {
-    "parent_model": "",
-    "format": "",
-    "family": "",
-    "families": [],
-    "parameter_size": "",
-    "quantization_level": "",
-}
 
 
 _OWNER: Final = "crosswalk"
@@ -303,5 +290,4 @@ def _digest(name: str) -> str:
 
 
 def _ollama_model(name: str) -> dict[str, Any]:
-    other_fields = {"modified_at": _EPOCH, "size": 0, "digest": _digest(name), "details": _DETAILS}
-    return {"name": name, "model": name, **other_fields}
+    return {"name": name, "model": name, "digest": _digest(name), "details": {}}

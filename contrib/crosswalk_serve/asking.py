@@ -35,6 +35,8 @@ from crosswalk_serve.gateway import (
     Gateway,
     StoredConversation,
     StoreError,
+    answer_fields,
+    client_fields,
     record_request,
     request_id,
 )
@@ -140,6 +142,7 @@ class GatewayExchange:
         self._asked_turns: tuple[ChatMessage | ChatResponse, ...] = ()
         self._reservation: Reservation | None = None
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
+        self._log_fields: dict[str, Any] = {**client_fields(self._request)}
         self._may_repeat = True  # the client: no server can have charged for its request
         self.reply = Reply(form, str(uuid4()), send)
 
@@ -422,12 +425,22 @@ class GatewayExchange:
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
         usage, counted_response = response.usage, by_length(response, self._asked_turns)
-        is_priced = gateway.metrics is not None or self._has_budget
-        dollars = route.cost(counted_response) if is_priced else 0.0
+        is_priced = gateway.config.costs or gateway.metrics is not None or self._has_budget
+        dollars = route.cost(counted_response) if is_priced else None
+        is_estimated = counted_response is not response
+        self._log_fields |= answer_fields(
+            response.metadata.provider_id,
+            response.model,
+            counted_response.usage,
+            dollars,
+            is_estimated=is_estimated,
+        )
+        if gateway.config.costs and not is_estimated:
+            self.reply.dollars = dollars
         reservation, self._reservation = self._reservation, None
-        await gateway.quotas.spend(caller, counted_response.usage.total_tokens, dollars, reservation)
+        await gateway.quotas.spend(caller, counted_response.usage.total_tokens, dollars or 0.0, reservation)
         if gateway.metrics is not None:
-            gateway.metrics.spent(route.name, caller.name, usage, dollars)
+            gateway.metrics.spent(route.name, caller.name, usage, dollars or 0.0)
         if gateway.exchanges is not None:
             record_fields: dict[str, Any] = {
                 "request_id": self.reply.id,
@@ -473,7 +486,7 @@ class GatewayExchange:
 
     @property
     def _has_budget(self) -> bool:
-        return self._caller.key is not None and self._caller.key.budget_per_day is not None
+        return self._caller.key is not None and bool(self._caller.key.budgets)
 
     async def end(self) -> None:
         """Return what is reserved for an answer that did not come, count the request, and log how it ended."""
@@ -490,6 +503,7 @@ class GatewayExchange:
             reply.status,
             seconds,
             reply.dropped,
+            self._log_fields,
         )
 
 

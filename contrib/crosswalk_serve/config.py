@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import hmac
 import ipaddress
 import math
 import os
 import re
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from types import NoneType, UnionType
 from typing import Any, Final, Literal
 
 import attrs
 import yaml
+from cattrs.cols import list_structure_factory
+from cattrs.errors import AttributeValidationNote, BaseValidationError
+from cattrs.gen import make_dict_structure_fn
 
+from crosswalk.codec import CanonicalConverter, converter
 from crosswalk.convert import WireForm
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.service import Endpoint, RetryPolicy, Secret, Timeouts, max_tokens_of
@@ -238,6 +243,8 @@ class Key:
         tokens_per_minute: the most tokens in a minute, prompts and answers together. At the limit, requests are refused.
         budget_per_day: the most US dollars in a day that begins at midnight UTC. If a request may cost more than is left, it
             is refused.
+        budget_per_month: likewise in a month of the calendar, in UTC.
+        expires: the time from which the key is refused, with its zone, such as ``2027-01-31T00:00Z``. Never by default.
         metrics: whether it may read ``/metrics``.
         batches: whether it may send batches and read all of the server's. A batch names its models itself, and the gateway
             counts neither its tokens nor its cost.
@@ -249,6 +256,8 @@ class Key:
     requests_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     tokens_per_minute: int | None = attrs.field(default=None, validator=_COUNT)
     budget_per_day: float | None = attrs.field(default=None, validator=_POSITIVE)
+    budget_per_month: float | None = attrs.field(default=None, validator=_POSITIVE)
+    expires: datetime | None = None
     metrics: bool = False
     batches: bool = False
 
@@ -259,9 +268,15 @@ class Key:
         )
 
     @property
+    def budgets(self) -> dict[str, float]:
+        """The US dollars for each period that has a budget: ``day`` or ``month``."""
+        dollars = {"day": self.budget_per_day, "month": self.budget_per_month}
+        return {period: amount for period, amount in dollars.items() if amount is not None}
+
+    @property
     def is_limited(self) -> bool:
         """Whether it has a limit that is counted over time."""
-        return any((self.requests_per_minute, self.tokens_per_minute, self.budget_per_day))
+        return any((self.requests_per_minute, self.tokens_per_minute, self.budgets))
 
 
 @attrs.frozen(kw_only=True)
@@ -346,11 +361,13 @@ class Log:
         exchange_requests: whether these lines also hold the client's request.
         requests: whether standard error gets a line for each request without content, and for each wrong key with the
             address of its client.
+        format: ``text``, or ``json`` for a JSON object in each line, with the names in the guide.
     """
 
     exchanges: Path | None = None
     exchange_requests: bool = True
     requests: bool = True
+    format: Literal["text", "json"] = "text"
 
 
 @attrs.frozen(kw_only=True)
@@ -399,6 +416,8 @@ class Config:
             (``response.reasoning_text.delta``), or of ``open-responses`` (``response.reasoning.delta``). A client with the
             header ``OpenResponses-Version`` gets the latter anyway.
         log: the logs.
+        costs: whether a whole answer has the header ``x-crosswalk-cost-usd`` if its cost is known, and its line in the log
+            says it, too. Needs the price of each model (``crosswalk-llm[prices]``).
         metrics: whether ``/metrics`` serves Prometheus (``crosswalk-llm[prometheus]``).
         tracing: whether OpenTelemetry gets every call (``crosswalk-llm[otel]``).
         redis: the store that processes share. Without it, each process has its own.
@@ -415,6 +434,7 @@ class Config:
     responses: Store = attrs.field(factory=Store)
     reasoning_events: Literal["openai", "open-responses"] = "openai"
     log: Log = attrs.field(factory=Log)
+    costs: bool = False
     metrics: bool = False
     tracing: bool = False
     redis: Redis | None = None
@@ -469,13 +489,12 @@ class Config:
 
 
 # --------------------------------------------------------------------------------- reading
-# Reads the gateway's file: YAML into the types of :mod:`crosswalk_serve.config`. Errors name the line and the key.
+# Reads the gateway's file: cattrs makes the types above of the parsed YAML. Errors name the line and the key.
 
 
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _PLACEHOLDER: Final = re.compile("\ue000(\\w+)\ue001")
 """A variable without characters that end a plain text of YAML within braces."""
-_TAG_PREFIX: Final = "tag:yaml.org,2002:"
 _DEEPEST: Final = 64
 
 
@@ -500,12 +519,15 @@ def read_config(
     text: bytes | str, *, source: str = "<config>", environ: Mapping[str, str] | None = None
 ) -> Config:
     """Parse the configuration in *text*. Errors call it *source*. Otherwise like :func:`load_config`."""
-    reader = _Reader(source, os.environ if environ is None else environ)
-    node = _composed(text, source)
-    if not isinstance(node, yaml.MappingNode):
+    root = _composed(text, source)
+    if not isinstance(root, yaml.MappingNode):
         raise ConfigurationError(f"{source}: expected a mapping with `models`", source=source)
-    config: Config = reader.read(Config, node, ())
-    return config
+    try:
+        value = _plain(root, (), os.environ if environ is None else environ)
+        return _converter().structure(value, Config)
+    except Exception as error:
+        problem = _first_problem(error)
+    raise _placed(problem, root, source)  # out here it has no context, which would quote values
 
 
 def located(error: ConfigurationError, path: Path | str) -> ConfigurationError:
@@ -516,21 +538,48 @@ def located(error: ConfigurationError, path: Path | str) -> ConfigurationError:
     if error.source is not None or not error.key:
         return error
     root = _composed(Path(path).read_bytes(), str(path))
-    node = _deepest(root, error.key)
-    where = str(path) if node is root or node is None else f"{path}, line {node.start_mark.line + 1}"
-    return ConfigurationError(f"{where}: {error}", key=error.key, source=str(path))
+    return _placed(error, root, str(path), repeats_key=False)
+
+
+def _placed(
+    error: ConfigurationError, root: yaml.Node | None, source: str, *, repeats_key: bool = True
+) -> ConfigurationError:
+    """Return *error* with the name of the file and the line of its key, which is below *root*."""
+    key = error.key or ""
+    node = _deepest(root, key)
+    where = source if node is None or (node is root and key) else f"{source}, line {node.start_mark.line + 1}"
+    named_key = f"{key}: " if key and repeats_key else ""
+    return ConfigurationError(f"{where}: {named_key}{error}", key=key, source=source)
 
 
 def _deepest(node: yaml.Node | None, key: str) -> yaml.Node | None:
-    """Return the node of the last part of the path *key* that is below *node*, or *node* itself."""
-    deepest, remainder = node, f"{key}."
-    while isinstance(node, yaml.MappingNode):
-        matches = [(name, child) for name, child in node.value if remainder.startswith(f"{name.value}.")]
-        if not matches:
-            break
-        deepest, node = max(matches, key=lambda one: len(one[0].value))
-        remainder = remainder.removeprefix(f"{deepest.value}.")
-    return deepest
+    """Return the node of the last name in the path *key* that is below *node*, or *node* itself.
+
+    A part without a node belongs to the full form of a section, where the file has a short one.
+    """
+    remainder, place = f"{key}.", node
+    while remainder:
+        children: list[tuple[str, yaml.Node, yaml.Node]] = []
+        if isinstance(node, yaml.MappingNode):
+            children = [(str(name.value), name, child) for name, child in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            children = [(str(number), child, child) for number, child in enumerate(node.value)]
+        matches = [one for one in reversed(children) if remainder.startswith(f"{one[0]}.")]
+        if matches:
+            name, place, node = max(matches, key=lambda one: len(one[0]))
+            remainder = remainder.removeprefix(f"{name}.")
+        else:
+            remainder = remainder.partition(".")[2]
+    return place
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads what JSON has. A date without quotes is a text."""
+
+    yaml_implicit_resolvers = {
+        first: [one for one in resolvers if one[0] != "tag:yaml.org,2002:timestamp"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
 
 def _composed(text: bytes | str, source: str) -> yaml.Node | None:
@@ -541,228 +590,142 @@ def _composed(text: bytes | str, source: str) -> yaml.Node | None:
     """
     try:
         yaml_text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        return yaml.compose(_VARIABLE.sub("\ue000\\1\ue001", yaml_text), yaml.SafeLoader)
+        return yaml.compose(_VARIABLE.sub("\ue000\\1\ue001", yaml_text), _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
         raise ConfigurationError(f"{source}{where}: not YAML", source=source) from None
 
 
-Path_ = tuple[str, ...]
+def _plain(node: yaml.Node, path: tuple[str, ...], environ: Mapping[str, str]) -> Any:
+    """Return *node*, which is at *path*, as decoded JSON. Texts have the values of *environ* for their ``${NAME}``.
 
-
-@attrs.frozen
-class _Reader:
-    """Reads the nodes of one file.
-
-    Attributes:
-        source: the name of the file in errors.
-        environ: the values for ``${NAME}``.
+    Raises:
+        ConfigurationError: it is not JSON, or a variable is missing.
     """
-
-    source: str
-    environ: Mapping[str, str]
-
-    def wrong(self, node: yaml.Node, path: Path_, problem: str) -> ConfigurationError:
-        """Return the error *problem* about *node*, which is at *path*."""
-        key = ".".join(path)
-        text = f"{self.source}, line {node.start_mark.line + 1}: {key + ': ' if key else ''}{problem}"
-        return ConfigurationError(text, key=key, source=self.source)
-
-    def read(self, kind: Any, node: yaml.Node, path: Path_) -> Any:
-        """Return *node* as a value of the type *kind*."""
-        origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-        if origin in (UnionType, typing.Union):
-            (kind,) = (one for one in arguments if one is not NoneType)
-            return self.read(kind, node, path)
-        if origin is Literal:
-            word = self._scalar(node)
-            if word not in arguments:
-                raise self.wrong(node, path, f"expected {' or '.join(map(str, arguments))}")
-            return word
-        if origin is tuple or origin is frozenset:
-            is_alone = isinstance(node, yaml.MappingNode) and attrs.has(arguments[0])
-            items = [node] if is_alone else self._items(node, path)
-            return origin(self.read(arguments[0], item, (*path, str(n))) for n, item in enumerate(items))
-        if kind is Any or (origin is not None and arguments[-1] is Any):
-            value = self._plain(node, path, 0)
-            if kind is not Any and not isinstance(value, dict):
-                raise self.wrong(node, path, "expected a mapping")
-            return value
-        if origin is not None:
-            return {
-                key: self.read(arguments[1], child, (*path, key)) for key, child in self._entries(node, path)
-            }
-        if attrs.has(kind) and kind is not KeyHash:
-            return self._section(kind, node, path)
-        return self._value(kind, node, path)
-
-    # Sections.
-
-    def _section(self, kind: Any, node: yaml.Node, path: Path_) -> Any:
-        entries = dict(self._entries(self._in_full(kind, node, path), path))
-        fields = {field.name: field for field in attrs.fields(kind) if field.init}
-        hints = typing.get_type_hints(kind)
-        for name in entries:
-            if name not in fields:
-                known_keys = {**fields, **attrs.fields_dict(Target)} if kind is Model else fields
-                raise self.wrong(entries[name], (*path, name), f"unknown key{_meant(name, known_keys)}")
-        missing_keys = [
-            name for name, f in fields.items() if f.default is attrs.NOTHING and name not in entries
-        ]
-        if missing_keys:
-            raise self.wrong(node, path, f"expected the key {missing_keys[0]!r}")
-        values = {
-            name: self.read(hints[name], child, (*path, name))
-            for name, child in entries.items()
-            if not self._is_null(child) or fields[name].default is attrs.NOTHING
-        }
-        try:
-            return kind(**values)
-        except CrosswalkError as error:
-            key = getattr(error, "key", None) or ""
-            raise self.wrong(
-                _deepest(node, key) or node, (*path, *filter(None, key.split("."))), str(error)
-            ) from None
-
-    def _in_full(self, kind: Any, node: yaml.Node, path: Path_) -> yaml.Node:
-        """Return *node* without the short forms that *kind* may have."""
-        if kind is Listen and isinstance(node, yaml.ScalarNode):
-            host, colon, port = str(node.value).rpartition(":")
-            if not colon or not port.isdecimal():
-                raise self.wrong(node, path, "expected host:port, or a mapping")
-            return _mapping(node, {"host": (host.strip("[]"), "str"), "port": (port, "int")})
-        if kind is Model and isinstance(node, yaml.SequenceNode):
-            return _mapping(node, {"endpoints": node})
-        if kind is Model and isinstance(node, yaml.MappingNode):
-            model_fields = attrs.fields_dict(Model)
-            target_entries = [(key, child) for key, child in node.value if key.value not in model_fields]
-            if "endpoints" not in {key.value for key, _ in node.value}:
-                target_fields = attrs.fields_dict(Target)
-                for key, child in target_entries:
-                    if key.value not in target_fields:
-                        text = f"unknown key{_meant(str(key.value), {**model_fields, **target_fields})}"
-                        raise self.wrong(child, (*path, str(key.value)), text)
-                endpoint_node = yaml.MappingNode(node.tag, target_entries, node.start_mark, node.end_mark)
-                list_node = yaml.SequenceNode(
-                    f"{_TAG_PREFIX}seq", [endpoint_node], node.start_mark, node.end_mark
-                )
-                model_node = _mapping(node, {"endpoints": list_node})
-                model_node.value += [(key, child) for key, child in node.value if key.value in model_fields]
-                return model_node
-        return node
-
-    def _entries(self, node: yaml.Node, path: Path_) -> Iterable[tuple[str, yaml.Node]]:
-        if self._is_null(node):
-            return
-        if not isinstance(node, yaml.MappingNode):
-            raise self.wrong(node, path, "expected a mapping")
-        seen = set()
-        for key, child in node.value:
-            name = str(key.value)
-            if name in seen or not isinstance(key, yaml.ScalarNode):
-                problem = "is given twice" if name in seen else "expected a plain key"
-                raise self.wrong(key, (*path, name) if name in seen else path, problem)
-            seen.add(name)
-            yield name, child
-
-    def _items(self, node: yaml.Node, path: Path_) -> list[yaml.Node]:
-        if isinstance(node, yaml.ScalarNode):
-            return [] if self._is_null(node) else [node]  # a single value
-        if not isinstance(node, yaml.SequenceNode):
-            raise self.wrong(node, path, "expected a list")
-        return list(node.value)
-
-    # Values.
-
-    def _value(self, kind: Any, node: yaml.Node, path: Path_) -> Any:
-        if kind is Secret and isinstance(node, yaml.MappingNode):
-            return self._secret_of_file(node, path)
-        value = self._scalar(node)
-        if kind is float and type(value) is int:
-            value = float(value)
-        if kind in (bool, int, float):
-            if type(value) is not kind:
-                expectation = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
-                raise self.wrong(node, path, f"expected {expectation}")
-            return value
-        if type(value) is not str:
-            hint = "; put it in quotes" if isinstance(node, yaml.ScalarNode) and value is not None else ""
-            raise self.wrong(node, path, f"expected a text{hint}")
-        text = self._filled(value, node, path)
-        try:
-            return kind.parse(text) if kind is KeyHash else kind(text)
-        except (CrosswalkError, ValueError) as error:
-            raise self.wrong(node, path, str(error)) from None
-
-    def _secret_of_file(self, node: yaml.MappingNode, path: Path_) -> Secret:
-        entries = dict(self._entries(node, path))
-        if entries.keys() != {"file"}:
-            raise self.wrong(node, path, "expected a text, or {file: PATH}")
-        file = self._value(Path, entries["file"], (*path, "file"))
-        try:
-            return Secret(file.read_text("utf-8").strip())
-        except OSError as error:
-            raise self.wrong(node, (*path, "file"), str(error.strerror)) from None
-        except (CrosswalkError, ValueError):
-            raise self.wrong(node, (*path, "file"), "the file holds no credential") from None
-
-    def _filled(self, text: str, node: yaml.Node, path: Path_) -> str:
-        """Return *text* with the values of its ``${NAME}``."""
-
-        def value(found: re.Match[str]) -> str:
-            if found[1] not in self.environ:
-                raise self.wrong(node, path, f"the environment has no {found[1]}")
-            return self.environ[found[1]]
-
-        return _PLACEHOLDER.sub(value, text)
-
-    def _plain(self, node: yaml.Node, path: Path_, depth: int) -> Any:
-        """Return *node* as plain JSON."""
-        if depth > _DEEPEST:
-            raise self.wrong(node, path, "nested too deeply")
-        if isinstance(node, yaml.MappingNode):
-            return {
-                key: self._plain(child, (*path, key), depth + 1) for key, child in self._entries(node, path)
-            }
-        if isinstance(node, yaml.SequenceNode):
-            return [self._plain(child, (*path, str(n)), depth + 1) for n, child in enumerate(node.value)]
-        value = self._scalar(node)
-        if isinstance(value, str):
-            return self._filled(value, node, path)
-        if value is not None and type(value) not in (bool, int, float):
-            raise self.wrong(node, path, "expected what JSON has; put it in quotes")
-        return value
-
-    def _scalar(self, node: yaml.Node) -> Any:
-        """Return the value of a scalar, or the node itself if it is not a scalar."""
-        if not isinstance(node, yaml.ScalarNode):
-            return node
-        try:
-            return yaml.SafeLoader("").construct_object(node)
-        except (yaml.YAMLError, ValueError):
-            return node
-
-    @staticmethod
-    def _is_null(node: yaml.Node) -> bool:
-        return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG_PREFIX}null"
+    key = ".".join(path)
+    if len(path) > _DEEPEST:
+        raise ConfigurationError("nested too deeply", key=key)
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(child, (*path, str(number)), environ) for number, child in enumerate(node.value)]
+    if isinstance(node, yaml.MappingNode):
+        values: dict[str, Any] = {}
+        for name_node, child in node.value:
+            if not isinstance(name_node, yaml.ScalarNode):
+                raise ConfigurationError("expected a plain key", key=key)
+            name = str(name_node.value)
+            if name in values:
+                raise ConfigurationError("is given twice", key=".".join((*path, name)))
+            values[name] = _plain(child, (*path, name), environ)
+        return values
+    try:
+        value = _Loader("").construct_object(node)
+    except (yaml.YAMLError, ValueError):
+        value = node
+    if value is not None and type(value) not in (str, bool, int, float):
+        raise ConfigurationError("expected what JSON has; put it in quotes", key=key)
+    missing_names = [one for one in _PLACEHOLDER.findall(str(value)) if one not in environ]
+    if missing_names:
+        raise ConfigurationError(f"the environment has no {missing_names[0]}", key=key)
+    return _PLACEHOLDER.sub(lambda found: environ[found[1]], value) if isinstance(value, str) else value
 
 
-def _mapping(node: yaml.Node, entries: Mapping[str, Any]) -> yaml.MappingNode:
-    """Return a mapping in the place of *node*. A pair consists of a scalar and its type."""
-    start, end = node.start_mark, node.end_mark
-
-    def scalar(text: str, tag: str) -> yaml.ScalarNode:
-        return yaml.ScalarNode(f"{_TAG_PREFIX}{tag}", text, start, end)
-
-    pairs = [
-        (scalar(key, "str"), scalar(*child) if isinstance(child, tuple) else child)
-        for key, child in entries.items()
-    ]
-    return yaml.MappingNode(f"{_TAG_PREFIX}map", pairs, start, end)
+def _first_problem(error: Exception) -> ConfigurationError:
+    """Return what was found first of all that cattrs found, with the path to it as its key."""
+    steps: list[str | None] = []
+    while isinstance(error, BaseValidationError):
+        error = error.exceptions[0]
+        for note in getattr(error, "__notes__", ()):
+            steps.append(note.name if isinstance(note, AttributeValidationNote) else str(note.index))
+    problem = "the key is missing" if isinstance(error, KeyError) else str(error)
+    return ConfigurationError(problem, key=".".join(filter(None, [*steps, getattr(error, "key", None)])))
 
 
-def _meant(word: str, known: Iterable[str]) -> str:
-    """Return the hint for an unknown *word*: the nearest known one, or else all of them."""
-    close_words = difflib.get_close_matches(word.lower(), list(known), n=1)
-    return f", did you mean {close_words[0]!r}?" if close_words else f"; known: {', '.join(known)}"
+@functools.cache
+def _converter() -> CanonicalConverter:
+    """The converter for the file: that of canonical JSON, which coerces nothing, and our short forms."""
+    new_converter = converter()
+    for kind in (str, Path, Secret, KeyHash):
+        new_converter.register_structure_hook(kind, _text)
+    new_converter.register_structure_hook_factory(_is_list, _items)
+    new_converter.register_structure_hook_factory(_is_section, _section)
+    return new_converter
+
+
+def _is_list(kind: Any) -> bool:
+    origin: object = typing.get_origin(kind)
+    return origin is tuple or origin is frozenset
+
+
+def _is_section(kind: Any) -> bool:
+    return attrs.has(kind) and kind is not KeyHash
+
+
+def _text(value: Any, kind: Any) -> Any:
+    """Return the value of *kind* that is made of a text. That of a secret may be in a file."""
+    if kind is Secret and isinstance(value, dict):
+        return _secret_of_file(value)
+    if type(value) is not str:
+        raise ConfigurationError("expected a text in quotes")
+    return KeyHash.parse(value) if kind is KeyHash else kind(value)
+
+
+def _secret_of_file(value: dict[str, Any]) -> Secret:
+    if value.keys() != {"file"}:
+        raise ConfigurationError("expected a text, or {file: PATH}")
+    try:
+        return Secret(Path(str(value["file"])).read_text("utf-8").strip())
+    except OSError as error:
+        raise ConfigurationError(str(error.strerror), key="file") from None
+    except (CrosswalkError, ValueError):
+        raise ConfigurationError("the file holds no credential", key="file") from None
+
+
+def _items(kind: Any, converter: Any) -> Callable[[Any, Any], Any]:
+    """Read a list. A single value is a list of it."""
+    read_items, make = list_structure_factory(kind, converter), typing.get_origin(kind)
+    return lambda value, _: make(read_items(value if isinstance(value, list) else [value], kind))
+
+
+def _section(kind: Any, converter: Any) -> Callable[[Any, Any], Any]:
+    """Read a section. A key without a value is as if it were not there."""
+    attrs.resolve_types(kind)
+    read_keys, fields = make_dict_structure_fn(kind, converter), attrs.fields_dict(kind)
+
+    def read(value: Any, _: Any) -> Any:
+        entries = _in_full(kind, value)
+        if not isinstance(entries, dict):
+            raise ConfigurationError("expected a mapping")
+        _check_names(entries, fields, _MODEL_KEYS if kind is Model else fields)
+        return read_keys({name: entry for name, entry in entries.items() if entry is not None}, kind)
+
+    return read
+
+
+_MODEL_KEYS: Final = (*attrs.fields_dict(Model), *attrs.fields_dict(Target))
+
+
+def _in_full(kind: Any, value: Any) -> Any:
+    """Return *value* without the short forms that *kind* may have."""
+    if kind is Listen and isinstance(value, str):
+        host, colon, port = value.rpartition(":")
+        if not colon or not port.isdecimal():
+            raise ConfigurationError("expected host:port, or a mapping")
+        return {"host": host.strip("[]"), "port": int(port)}
+    if kind is Model and isinstance(value, list):
+        return {"endpoints": value}
+    if kind is Model and isinstance(value, dict) and "endpoints" not in value:
+        _check_names(value, _MODEL_KEYS, _MODEL_KEYS)
+        own_names = attrs.fields_dict(Model).keys()
+        target = {name: value[name] for name in value if name not in own_names}
+        return {"endpoints": [target], **{name: value[name] for name in value if name in own_names}}
+    return {} if value is None else value
+
+
+def _check_names(names: Iterable[str], allowed: Container[str], known: Iterable[str]) -> None:
+    """Refuse a key that is not *allowed*, with the nearest *known* one, or else all of them."""
+    for name in names:
+        if name not in allowed:
+            close_words = difflib.get_close_matches(name.lower(), list(known), n=1)
+            hint = f", did you mean {close_words[0]!r}?" if close_words else f"; known: {', '.join(known)}"
+            raise ConfigurationError(f"unknown key{hint}", key=name)

@@ -23,7 +23,7 @@ from starlette.responses import Response
 
 from crosswalk import from_json, normalize, to_json
 from crosswalk.convert import WireForm, events_of
-from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
 from crosswalk.records import append_line, record_line
 from crosswalk.service import (
     KEPT_FIELDS,
@@ -68,7 +68,7 @@ from crosswalk_serve.telemetry import Metrics
 if TYPE_CHECKING:
     from redis.asyncio import Redis
 
-    from crosswalk.types import ProviderAttempt
+    from crosswalk.types import ProviderAttempt, UsageInfo
 
 
 # ------------------------------------------------------------------------------------ logs
@@ -87,6 +87,7 @@ def record_request(
     status: int,
     seconds: float,
     dropped: Sequence[str] = (),
+    fields: Mapping[str, Any] | None = None,
 ) -> None:
     """Count a request, and log how it ended.
 
@@ -99,6 +100,7 @@ def record_request(
         status: the HTTP status.
         seconds: the time that it took.
         dropped: the fields that did not reach the server or the client.
+        fields: what else the log says of the request and its answer.
     """
     key = key or ""
     if gateway.metrics is not None:
@@ -108,15 +110,37 @@ def record_request(
             gateway.metrics.dropped.labels(form, model).inc()
     dropped_header = header_of(dropped)
     extra = {
+        "event.name": "crosswalk.request",
         "crosswalk.request.id": id,
         "crosswalk.form": form,
         "crosswalk.key": key,
         "crosswalk.dropped": dropped_header,
         "gen_ai.request.model": model,
         "http.response.status_code": status,
+        "http.server.request.duration": round(seconds, 6),
+        **(fields or {}),
     }
     text = f"{form} {model or '-'} {key or '-'} {status} {seconds:.3f}s{dropped_header and f' dropped: {dropped_header}'}"
     _log.info("%s %s", id, text, extra=extra)
+
+
+def client_fields(client: HTTPConnection) -> dict[str, str]:
+    """Return the fields of a request in the log: the address of its *client*."""
+    return {"client.address": "-" if client.client is None else client.client.host[:60]}
+
+
+def answer_fields(
+    provider: str, model: str, usage: UsageInfo, dollars: float | None, *, is_estimated: bool
+) -> dict[str, Any]:
+    """Return the fields of an answer in the log: its tokens, and its cost in US dollars as far as known."""
+    return {
+        **({"crosswalk.estimated": True} if is_estimated else {}),
+        "gen_ai.provider.name": provider,
+        "gen_ai.response.model": model[:100],
+        "gen_ai.usage.input_tokens": usage.prompt_tokens,
+        "gen_ai.usage.output_tokens": usage.completion_tokens,
+        "crosswalk.cost_usd": dollars,
+    }
 
 
 _LONGEST: Final = 300
@@ -126,7 +150,10 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 
 
 class AttemptLog:
-    """An :class:`~crosswalk.service.Observer` that logs failed attempts and cool-downs."""
+    """An :class:`~crosswalk.service.Observer` that counts attempts in *metrics*, and logs failed ones and cool-downs."""
+
+    def __init__(self, metrics: Metrics | None) -> None:
+        self._metrics = metrics
 
     def started(self, _: Call) -> Observation:
         """Do nothing when a call begins."""
@@ -138,6 +165,8 @@ class AttemptLog:
         If it began or ended a cool-down, another line reports that.
         """
         address = where(route.host)
+        if self._metrics is not None:
+            self._metrics.attempts.labels(attempt.provider_name, address, attempt.outcome.value).inc()
         if attempt.outcome is AttemptOutcome.ERROR:
             status = attempt.extra.get("status")
             error_info = ErrorInfo(
@@ -159,6 +188,7 @@ def _log_cool_down(provider: str, address: str, seconds: float) -> None:
         f"is tried last for {seconds:g}s: it cools down" if seconds else "has answered: its cool-down is over"
     )
     extra = {
+        "event.name": "crosswalk.cool_down",
         "crosswalk.request.id": request_id.get(),
         "crosswalk.cool_down": seconds,
         "gen_ai.provider.name": provider,
@@ -171,6 +201,7 @@ def log_failure(provider: str, address: str, model: str, error: ErrorInfo) -> No
     """Log that an attempt at the server of *provider* at *address* failed with *error*, a message without secrets."""
     kind, status = error.kind.value, error.status
     extra = {
+        "event.name": "crosswalk.attempt",
         "crosswalk.request.id": request_id.get(),
         "crosswalk.outcome": AttemptOutcome.ERROR.value,
         "gen_ai.provider.name": provider,
@@ -279,8 +310,13 @@ def _sent(response: ChatResponse) -> bytes:
 Turns = tuple[ChatMessage | ChatResponse, ...]
 
 
-class StoreError(CrosswalkError):
-    """What was kept cannot be had now: Redis is away."""
+class StoreError(Refusal):
+    """What was kept cannot be had now: Redis is away. A client learns no more than that."""
+
+    def __init__(self, detail: str) -> None:
+        message = "stored responses are temporarily unavailable"
+        super().__init__(ErrorKind.SERVER, message, status=503, retry_after=5)
+        self.args = (detail,)
 
 
 @attrs.frozen(repr=False)
@@ -340,6 +376,7 @@ class MemoryDocuments:
     def __init__(self, store: Store, clock: Callable[[], float] = time) -> None:
         self._store = store
         self._clock = clock
+        self.read_at = int(clock())
         self._stored_documents: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
         self._size = 0
 
@@ -448,10 +485,7 @@ class Conversations:
         """
         if previous_id is None:
             return ()
-        try:
-            conversation = await self.find(owner, previous_id)
-        except StoreError:
-            raise store_is_away() from None
+        conversation = await self.find(owner, previous_id)
         if conversation is None:
             raise Refusal(
                 ErrorKind.INVALID_REQUEST,
@@ -482,12 +516,6 @@ class Conversations:
 def name_of(owner: str | None, id: str) -> str:
     """A name that no other owner's id makes."""
     return f"{len(owner or '')}:{owner or ''}:{id}"
-
-
-def store_is_away() -> Refusal:
-    """Return the error while the store cannot be reached."""
-    message = "stored responses are temporarily unavailable"
-    return Refusal(ErrorKind.SERVER, message, status=503, retry_after=5)
 
 
 _BEGINNINGS: Final = ("response.created", "response.in_progress")
@@ -538,11 +566,8 @@ class StoredResponses:
     async def delete(self, request: Request) -> Response:
         """Answer ``DELETE /v1/responses/{id}``."""
         caller, id = self._gateway.caller(request), request.path_params["id"]
-        try:
-            if not await self._gateway.conversations.forget(caller.name, id):
-                raise _unknown()
-        except StoreError:
-            raise store_is_away() from None
+        if not await self._gateway.conversations.forget(caller.name, id):
+            raise _unknown()
         return _json({"id": id, "object": "response", "deleted": True})
 
     async def cancel(self, request: Request) -> Response:
@@ -572,10 +597,7 @@ class StoredResponses:
 
     async def _find(self, request: Request) -> StoredConversation:
         caller, id = self._gateway.caller(request), request.path_params["id"]
-        try:
-            conversation = await self._gateway.conversations.find(caller.name, id)
-        except StoreError:
-            raise store_is_away() from None
+        conversation = await self._gateway.conversations.find(caller.name, id)
         if conversation is None:
             raise _unknown()
         return conversation
@@ -683,7 +705,7 @@ class KeptState:
         if not isinstance(turn, ChatResponse):
             return turn
         for id, is_whole in reasoning_ids(turn).items():
-            giving_server = await self._get(name_of(owner, f"reasoning:{id}"))
+            giving_server = await self._documents.get(name_of(owner, f"reasoning:{id}"))
             # All of it in the turn is of any server as long as none is known. An id alone is of none.
             if not (is_whole if giving_server is None else giving_server.decode() in servers):
                 return at_another_address(turn)
@@ -703,7 +725,7 @@ class KeptState:
         return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=own_extensions))
 
     async def _has_received(self, owner: str | None, server: str | None, id: str) -> bool:
-        return server is not None and await self._get(name_of(owner, f"{server}:{id}")) is not None
+        return server is not None and await self._documents.get(name_of(owner, f"{server}:{id}")) is not None
 
     async def keep_items(self, owner: str | None, answer: Mapping[str, Any]) -> None:
         """Keep the items of *answer*, a response of the Responses API, for the references of later requests.
@@ -726,7 +748,7 @@ class KeptState:
         for path, value in incoming.state.items():
             place = _ITEM.fullmatch(path)
             if place is not None and value.get("type") in (None, _REFERENCE):
-                kept_item = await self._get(name_of(owner, f"item:{value['id']}"))
+                kept_item = await self._documents.get(name_of(owner, f"item:{value['id']}"))
                 if kept_item is not None:
                     is_changed[int(place[1])] = load_json(kept_item)
         if not is_changed:
@@ -735,12 +757,6 @@ class KeptState:
         return with_fields(
             incoming, input=[is_changed.get(number, item) for number, item in enumerate(items)]
         )
-
-    async def _get(self, name: str) -> bytes | None:
-        try:
-            return await self._documents.get(name)
-        except StoreError:
-            raise store_is_away() from None
 
 
 # --------------------------------------------------------------------------------- gateway
@@ -752,7 +768,9 @@ _SHUTDOWN_ERROR = ErrorInfo(
 )
 
 
-_RELOADED_SECTIONS: Final = ("models", "keys", "timeouts", "retry", "on_unsupported", "reasoning_events")
+_RELOADED_SECTIONS: Final = (
+    "models", "keys", "timeouts", "retry", "on_unsupported", "reasoning_events", "costs",
+)  # fmt: skip
 """The sections that :meth:`Gateway.reload` takes. The others belong to open resources, such as sockets and files."""
 
 
@@ -768,6 +786,7 @@ class Gateway:
         config: the configuration.
         router: the models.
         keyring: the keys.
+        read_at: when the models and the keys were read, in seconds since 1970.
         quotas: the use of the keys.
         stores: whether it keeps the answers of Responses that a client wants to have kept.
         conversations: the stored conversations that a request may continue.
@@ -784,16 +803,16 @@ class Gateway:
     def __init__(self, config: Config, *, clock: Callable[[], float] = time, **service_options: Any) -> None:
         self.config = config
         self.metrics = Metrics() if config.metrics else None
-        self._observers: list[Observer] = [AttemptLog()]
+        self._observers: list[Observer] = [AttemptLog(self.metrics)]
         self._service_options = service_options
-        if self.metrics is not None:
-            self._observers.append(self.metrics.observer())
         if config.tracing:
             from crosswalk.service import OpenTelemetry
 
             self._observers.append(OpenTelemetry())
         self.router = Router(config, self._observers, **service_options)
-        self.keyring = Keyring(config.keys)
+        self.keyring = Keyring(config.keys, clock)
+        self._clock = clock
+        self.read_at = int(clock())
         self._redis = None if config.redis is None else connect(config.redis.url.reveal())
         counters: Counters = MemoryCounters(clock)
         # Without Redis, each of several processes would only have its own answers, and a client reaches any of them.
@@ -830,9 +849,9 @@ class Gateway:
         """
         try:
             return self.keyring.caller(request.headers)
-        except Refusal:
-            address = "-" if request.client is None else clean_message(request.client.host, 60)
-            _log.info("no valid key from %s", address, extra={"client.address": address})
+        except Refusal as refusal:
+            extra = {"event.name": "crosswalk.key_refused", **client_fields(request)}
+            _log.info("%s: from %s", refusal, clean_message(extra["client.address"]), extra=extra)
             raise
 
     @contextmanager
@@ -922,7 +941,7 @@ class Gateway:
         """
         router = Router(config, self._observers, **self._service_options)
         old_router, self.router = self.router, router
-        self.keyring = Keyring(config.keys)
+        self.keyring, self.read_at = Keyring(config.keys, self._clock), int(self._clock())
         fixed_sections = [
             field.name for field in attrs.fields(Config) if field.name not in _RELOADED_SECTIONS
         ]

@@ -174,6 +174,11 @@ def id_headers(form: WireForm, request_id: str) -> dict[str, str]:
     return {**headers, "request-id": request_id} if form is WireForm.ANTHROPIC else headers
 
 
+def cost_headers(dollars: float | None) -> dict[str, str]:
+    """The header with the cost of an answer in US *dollars*, or none if that is unknown."""
+    return {} if dollars is None else {"x-crosswalk-cost-usd": f"{dollars:.9f}"}
+
+
 def retry_headers(seconds: float | None, *, may_repeat: bool) -> dict[str, str]:
     """The headers that tell a client's SDK whether to repeat a failed request, and after how many *seconds*."""
     headers = {} if seconds is None else {"retry-after": str(math.ceil(seconds))}
@@ -260,6 +265,7 @@ class Reply:
         id: the id of the request.
         status: the HTTP status that was sent. 499 if the client has left before.
         dropped: the fields that did not reach the server or the client.
+        dollars: what the answer costs in US dollars, or ``None`` if that is unknown or private.
         is_last: whether further input on the connection is not read.
         is_stream: whether the head of a stream was sent.
         is_array: whether the events of a stream are sent as one JSON array, as Gemini does without ``alt=sse``.
@@ -273,6 +279,7 @@ class Reply:
         self.id = id
         self.status = LEFT
         self.dropped: list[str] = []
+        self.dollars: float | None = None
         self.is_last = True
         self.is_stream = False
         self.is_array = False
@@ -336,6 +343,7 @@ class Reply:
         sent_headers = {"content-type": content_type, **id_headers(self._form, self.id), **headers}
         if self.dropped:
             sent_headers["x-crosswalk-dropped"] = header_of(self.dropped)
+        sent_headers |= cost_headers(self.dollars)
         if self.is_last:
             sent_headers["connection"] = "close"
         header_pairs = [(name.encode(), value.encode()) for name, value in sent_headers.items()]
@@ -492,7 +500,7 @@ def _leaves(path: str, name: str, value: Any) -> Iterator[tuple[str, str]]:
     """
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key not in ENVELOPE_KEYS:
+            if key not in ENVELOPE_KEYS or key == "service_tier":
                 yield from _leaves(path + step(key), name + step(key), inner)
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
         for position, item in enumerate(value):

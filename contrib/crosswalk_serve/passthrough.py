@@ -27,12 +27,20 @@ from crosswalk.service import ChatRequest, LLMService, PlainAnswer, build_http_r
 from crosswalk.service.retries import is_unstarted
 from crosswalk.types import UsageInfo, dump_json, load_json
 from crosswalk_serve.config import Target
-from crosswalk_serve.gateway import Gateway, log_failure, record_request, request_id
+from crosswalk_serve.gateway import (
+    Gateway,
+    answer_fields,
+    client_fields,
+    log_failure,
+    record_request,
+    request_id,
+)
 from crosswalk_serve.http import (
     LEFT,
     BadRequestError,
     Interruptible,
     Refusal,
+    cost_headers,
     error_response,
     for_client,
     form_of,
@@ -415,6 +423,7 @@ class _Exchange:
         self._route: ModelRoute | None = None
         self._reservation: Reservation | None = None
         self._dropped: list[str] = []
+        self._log_fields: dict[str, Any] = {**client_fields(request)}
         self.id = str(uuid4())
         request_id.set(self.id)
 
@@ -430,7 +439,7 @@ class _Exchange:
         number = route.choose()
         targets, estimate = route.targets[number], UsageInfo(payload.tokens, 0)
         first_target = targets[0]
-        max_cost = route.cost_of_tokens(estimate, first_target, first_target.model or payload.model)
+        max_cost = route.cost_of_tokens(estimate, first_target, first_target.model or payload.model) or 0.0
         self._reservation = await gateway.quotas.admit(caller, max_cost)
         service = route.services[number][0]
         answer, target = await supervised(
@@ -481,8 +490,8 @@ class _Exchange:
         body, name = answer.body, target.model or payload.model
         answer_object = _json_object(answer)
         # Each look at a batch that has ended would count it.
-        usage = estimate if answer_object is None or self._is_batch else _usage(answer_object) or estimate
-        await self._count(usage, target, name)
+        usage = None if answer_object is None or self._is_batch else _usage(answer_object)
+        dollars = await self._count(usage or estimate, target, name, is_estimated=usage is None)
         if self._is_translated(target):
             body = read(answer, partial(_ollama_answer, self._path, payload.model))
         elif (
@@ -491,21 +500,25 @@ class _Exchange:
             and isinstance(answer_object.get("model"), str)
         ):
             body = dump_json({**answer_object, "model": payload.model})
-        headers = id_headers(form_of(self._request), self.id)
+        headers = {**id_headers(form_of(self._request), self.id), **cost_headers(dollars)}
         if self._dropped:
             headers["x-crosswalk-dropped"] = header_of(self._dropped)
         headers["content-type"] = answer.content_type or "application/octet-stream"
         return Response(body, answer.status, headers)
 
-    async def _count(self, usage: UsageInfo, target: Target, model: str) -> None:
-        """Count *usage*, and settle what was reserved."""
+    async def _count(
+        self, usage: UsageInfo, target: Target, model: str, *, is_estimated: bool
+    ) -> float | None:
+        """Count *usage*, and settle what was reserved. Return its cost, if the client is to know it."""
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
         dollars = route.cost_of_tokens(usage, target, model)
         reservation, self._reservation = self._reservation, None
-        await gateway.quotas.spend(caller, usage.total_tokens, dollars, reservation)
+        await gateway.quotas.spend(caller, usage.total_tokens, dollars or 0.0, reservation)
         if gateway.metrics is not None:
-            gateway.metrics.spent(route.name, caller.name, usage, dollars)
+            gateway.metrics.spent(route.name, caller.name, usage, dollars or 0.0)
+        self._log_fields |= answer_fields(target.provider, model, usage, dollars, is_estimated=is_estimated)
+        return dollars if gateway.config.costs and not is_estimated else None
 
     async def end(self, status: int) -> None:
         """Return what is still reserved, and record the request."""
@@ -515,7 +528,15 @@ class _Exchange:
         page: Any = self._request.scope["route"]
         seconds = perf_counter() - self._start_time
         record_request(
-            self._gateway, self.id, page.path, model, self._caller.name, status, seconds, self._dropped
+            self._gateway,
+            self.id,
+            page.path,
+            model,
+            self._caller.name,
+            status,
+            seconds,
+            self._dropped,
+            self._log_fields,
         )
 
 

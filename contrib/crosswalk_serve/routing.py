@@ -17,7 +17,6 @@ import attrs
 from crosswalk.convert import WireForm
 from crosswalk.errors import (
     ConfigurationError,
-    CrosswalkError,
     ErrorKind,
     ResponseValidationError,
     UnknownProviderError,
@@ -58,8 +57,13 @@ if TYPE_CHECKING:
 # Keys, their rights, and the use of their limits, counted in this process or in Redis.
 
 
-class CountError(CrosswalkError):
-    """A count is not available now, because Redis is away."""
+class CountError(Refusal):
+    """A count is not available now, because Redis is away. A client learns no more than that."""
+
+    def __init__(self, detail: str) -> None:
+        message = "the limits of the key cannot be checked now"
+        super().__init__(ErrorKind.SERVER, message, status=503, retry_after=5)
+        self.args = (detail,)
 
 
 class Counters(Protocol):
@@ -146,8 +150,6 @@ def connect(url: str, seconds: float = 1.0) -> Redis:
         ) from None
 
 
-_MINUTE: Final = 60
-_DAY: Final = 86400
 _MICRO: Final = 1_000_000
 _KEY_HEADERS: Final = ("x-api-key", "x-goog-api-key")
 """The headers for a client's key, besides ``Authorization: Bearer``."""
@@ -183,10 +185,12 @@ class Keyring:
 
     Args:
         keys: the keys by name. If empty, everybody may ask.
+        clock: returns seconds since 1970.
     """
 
-    def __init__(self, keys: Mapping[str, Key]) -> None:
+    def __init__(self, keys: Mapping[str, Key], clock: Callable[[], float] = time) -> None:
         self._callers = [Caller(name, key) for name, key in keys.items()]
+        self._clock = clock
 
     def caller(self, headers: Mapping[str, str]) -> Caller:
         """Return the sender of a request with *headers*, which hold the key in the way of one of the SDKs.
@@ -194,7 +198,8 @@ class Keyring:
         Every key is compared completely, so the time reveals nothing.
 
         Raises:
-            Refusal: the request has no key, two different keys, or an unknown key. The message does not say which.
+            Refusal: the request has no key, two different keys, or an unknown key. The message does not say which. Who has
+                the key learns that it has expired.
         """
         if not self._callers:
             return Caller(None, None)
@@ -202,27 +207,55 @@ class Keyring:
         keys = {headers.get(name, "").strip() for name in _KEY_HEADERS}
         keys |= {token.strip()} if scheme.lower() == "bearer" else set()
         keys -= {""}
-        matching_caller = None
+        matching_key, matching_caller = None, None
         if len(keys) == 1 and len(key := keys.pop()) <= _LONGEST:
             for caller in self._callers:
                 if caller.key is not None and caller.key.hash.fits(key):
-                    matching_caller = caller
-        if matching_caller is None:
+                    matching_key, matching_caller = caller.key, caller
+        if matching_key is None or matching_caller is None:
             raise Refusal(ErrorKind.AUTHENTICATION, "no valid API key was given", code="invalid_api_key")
+        if matching_key.expires is not None and matching_key.expires.timestamp() <= self._clock():
+            raise Refusal(ErrorKind.AUTHENTICATION, "the API key has expired", code="invalid_api_key")
         return matching_caller
 
 
 @attrs.frozen
+class Period:
+    """A minute, a day or a month of the calendar, in UTC.
+
+    Attributes:
+        name: its kind.
+        number: tells it from others of its kind.
+        end: when the next one begins, in seconds since 1970.
+    """
+
+    name: str
+    number: int
+    end: int
+
+    @classmethod
+    def at(cls, name: str, seconds: float) -> Period:
+        """Return the period of the kind *name* at the time *seconds*."""
+        if name == "month":
+            day = datetime.fromtimestamp(seconds, UTC)
+            number = day.year * 12 + day.month  # that of the month after, as months count from 1
+            return cls(name, number, int(datetime(number // 12, number % 12 + 1, 1, tzinfo=UTC).timestamp()))
+        length = {"minute": 60, "day": 86400}[name]
+        number = int(seconds) // length
+        return cls(name, number, (number + 1) * length)
+
+
+@attrs.frozen
 class Reservation:
-    """The part of a key's budget that is set aside for a request.
+    """The part of a key's budgets that is set aside for a request.
 
     Attributes:
         amount: in millionths of a US dollar.
-        day: the number of its day, or ``None`` without a budget.
+        periods: those whose budget it is part of.
     """
 
     amount: int = 0
-    day: int | None = None
+    periods: tuple[Period, ...] = ()
 
 
 class Quotas:
@@ -264,33 +297,29 @@ class Quotas:
         key = caller.key
         if key is None or not key.is_limited:
             return Reservation()
-        count_use = self._used
-        try:
-            max_tokens = key.tokens_per_minute
-            if max_tokens is not None and await count_use(caller, "tokens", _MINUTE, 0) >= max_tokens:
-                raise self._over(f"more than {max_tokens} tokens a minute", _MINUTE)
-            max_requests = key.requests_per_minute
-            if max_requests is not None and await count_use(caller, "requests", _MINUTE, 1) > max_requests:
-                raise self._over(f"more than {max_requests} requests a minute", _MINUTE)
-            return await self._reserve(caller, dollars, key.budget_per_day)
-        except CountError:
-            raise Refusal(
-                ErrorKind.SERVER, "the limits of the key cannot be checked now", status=503, retry_after=5
-            ) from None
+        minute = self._now("minute")
+        max_tokens = key.tokens_per_minute
+        if max_tokens is not None and await self._used(caller, "tokens", minute, 0) >= max_tokens:
+            raise self._over(f"more than {max_tokens} tokens a minute", minute)
+        max_requests = key.requests_per_minute
+        if max_requests is not None and await self._used(caller, "requests", minute, 1) > max_requests:
+            raise self._over(f"more than {max_requests} requests a minute", minute)
+        return await self._reserve(caller, dollars, key.budgets)
 
-    async def _reserve(self, caller: Caller, dollars: float, budget: float | None) -> Reservation:
-        if budget is None:
-            return Reservation()
-        amount, budget_micros, day = math.ceil(dollars * _MICRO), budget * _MICRO, self._number(_DAY)
-        total = await self._used(caller, "cost", _DAY, amount, day)
-        if total > budget_micros or total - amount >= budget_micros:
-            await self._used(caller, "cost", _DAY, -amount, day)
-            is_empty = total - amount >= budget_micros
-            ending = (
-                "is used up" if is_empty else f"has not the ${dollars:.2f} left that this request may cost"
-            )
-            raise self._over(f"the budget of the day {ending}", _DAY, code="insufficient_quota")
-        return Reservation(amount, day)
+    async def _reserve(self, caller: Caller, dollars: float, budgets: Mapping[str, float]) -> Reservation:
+        reservation = Reservation(math.ceil(dollars * _MICRO))
+        amount = reservation.amount
+        for name, budget in budgets.items():
+            period, budget_micros = self._now(name), budget * _MICRO
+            total = await self._used(caller, "cost", period, amount)
+            reservation = Reservation(amount, (*reservation.periods, period))
+            if total > budget_micros or total - amount >= budget_micros:
+                await self._settle(caller, reservation, 0)
+                ending = f"has not the ${dollars:.2f} left that this request may cost"
+                if total - amount >= budget_micros:
+                    ending = "is used up"
+                raise self._over(f"the budget of the {name} {ending}", period, code="insufficient_quota")
+        return reservation
 
     async def spend(
         self, caller: Caller, tokens: int, dollars: float, reserved: Reservation | None = None
@@ -299,30 +328,31 @@ class Quotas:
 
         If the counters are not available, it is not counted.
         """
-        key, amount = caller.key, round(dollars * _MICRO)
-        if reserved is not None and reserved.day is not None:
-            amount -= reserved.amount
+        key = caller.key
+        if key is None:
+            return
+        if reserved is None or not reserved.periods:
+            reserved = Reservation(0, tuple(map(self._now, key.budgets)))
         try:
-            if key is not None and key.tokens_per_minute is not None and tokens:
-                await self._used(caller, "tokens", _MINUTE, tokens)
-            if key is not None and key.budget_per_day is not None and amount:
-                await self._used(caller, "cost", _DAY, amount, None if reserved is None else reserved.day)
+            if key.tokens_per_minute is not None and tokens:
+                await self._used(caller, "tokens", self._now("minute"), tokens)
+            await self._settle(caller, reserved, round(dollars * _MICRO))
         except CountError:
             pass  # the next request is refused while they are away
 
-    def _number(self, window: int) -> int:
-        return int(self._clock()) // window
+    async def _settle(self, caller: Caller, reserved: Reservation, amount: int) -> None:
+        for period in reserved.periods if amount != reserved.amount else ():
+            await self._used(caller, "cost", period, amount - reserved.amount)
 
-    async def _used(
-        self, caller: Caller, counter_name: str, window: int, amount: int, number: int | None = None
-    ) -> int:
-        number = self._number(window) if number is None else number
-        return await self._counters.add(
-            f"{counter_name}:{number}:{caller.name}", amount, (number + 1) * window
-        )
+    def _now(self, name: str) -> Period:
+        return Period.at(name, self._clock())
 
-    def _over(self, excess: str, window: int, code: str = "rate_limit_exceeded") -> Refusal:
-        wait_seconds = window - int(self._clock()) % window
+    async def _used(self, caller: Caller, counter_name: str, period: Period, amount: int) -> int:
+        kind = f"{counter_name}-month" if period.name == "month" else counter_name
+        return await self._counters.add(f"{kind}:{period.number}:{caller.name}", amount, period.end)
+
+    def _over(self, excess: str, period: Period, code: str = "rate_limit_exceeded") -> Refusal:
+        wait_seconds = period.end - int(self._clock())
         return Refusal(
             ErrorKind.RATE_LIMIT, f"the key's limit: {excess}", code=code, retry_after=wait_seconds
         )
@@ -430,8 +460,8 @@ class ModelRoute:
         retry: RetryPolicy = self.model.retry or config.retry
         return {"retry": attrs.evolve(retry, attempts=max(1, retry.attempts - repetitions))}
 
-    def cost(self, response: ChatResponse) -> float:
-        """Return the cost of *response* in US dollars, as far as known."""
+    def cost(self, response: ChatResponse) -> float | None:
+        """Return the cost of *response* in US dollars, or ``None`` if it is unknown."""
         price, usage = self.model.price, response.usage
         if price is not None:
             tokens = (usage.prompt_tokens, usage.completion_tokens)
@@ -440,11 +470,11 @@ class ModelRoute:
         try:
             listed_cost = cost_of(response)
         except ConfigurationError:  # without price lists no budget depends on them, see Router
-            return 0.0
-        return float(listed_cost.amount) if listed_cost is not None and listed_cost.currency == "USD" else 0.0
+            return None
+        return None if listed_cost is None or listed_cost.currency != "USD" else float(listed_cost.amount)
 
-    def cost_of_tokens(self, usage: UsageInfo, target: Target, model: str) -> float:
-        """Return the cost of *usage* in US dollars, as far as known, if *target* has answered with *model*."""
+    def cost_of_tokens(self, usage: UsageInfo, target: Target, model: str) -> float | None:
+        """Return the cost of *usage* in US dollars if *target* has answered with *model*, or ``None`` if it is unknown."""
         metadata = ResponseMetadata(target.provider, model, timedelta(0))
         message, now = ChatMessage(Role.ASSISTANT, ""), datetime.now(UTC)
         return self.cost(ChatResponse("-", message, FinishReason.STOP, usage, metadata, now, model))
@@ -460,9 +490,8 @@ class ModelRoute:
         for target in self.model.endpoints:
             model = target.model or request.model or self.name
             max_answer_tokens = request.max_tokens or target.max_tokens(model) or _ANSWER_TOKENS
-            costs.append(
-                self.cost_of_tokens(UsageInfo(prompt_count, max_answer_tokens * answer_count), target, model)
-            )
+            usage = UsageInfo(prompt_count, max_answer_tokens * answer_count)
+            costs.append(self.cost_of_tokens(usage, target, model) or 0.0)
         return max(costs)
 
 
@@ -588,14 +617,17 @@ def _defaults(model: Model) -> dict[str, Any]:
 
 
 def _check_prices(config: Config) -> None:
-    """Refuse budgets that cannot be counted.
+    """Refuse budgets and costs that cannot be counted.
 
     Raises:
-        ConfigurationError: a key with a budget may use a model without a price, and there are no price lists.
+        ConfigurationError: a model without a price is to be counted, and there are no price lists.
     """
     unpriced_models = [name for name, model in config.models.items() if model.price is None]
-    limited_keys = [key for key in config.keys.values() if key.budget_per_day is not None]
-    name = next((name for name in unpriced_models if any(key.may_ask(name) for key in limited_keys)), None)
+    limited_keys = [key for key in config.keys.values() if key.budgets]
+    name = next(
+        (one for one in unpriced_models if config.costs or any(key.may_ask(one) for key in limited_keys)),
+        None,
+    )
     if name is None:
         return
     try:

@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import sys
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -16,26 +17,30 @@ from uuid import uuid4
 
 import attrs
 import uvicorn
+from httptools import HttpParserUpgrade
 from starlette.applications import Starlette
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.supervisors import Multiprocess
 
-from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
+from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk_serve.app import create_app
 from crosswalk_serve.config import Config
 from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http import failed, form_at, id_headers
-from crosswalk_serve.telemetry import forget
+from crosswalk_serve.telemetry import LogLines, forget
 
 # ----------------------------------------------------------------------------------- guard
 # Connections of uvicorn with further limits: slow and long heads, clients that do not read, a gentle end.
 
 
 _HEAD_BYTES: Final = 65536
+_HEAD_FIELDS: Final = 100
+"""The most headers of a request, as in Apache and Envoy."""
 _BEHIND_MESSAGE: Final = "this offers another protocol behind a request"
 _NO_REQUEST_MESSAGE: Final = "not a valid HTTP/1.1 request"
 _LONG: Final = f"the head of the request is longer than {_HEAD_BYTES} bytes"
+_MANY: Final = f"the request has more than {_HEAD_FIELDS} headers"
 
 
 class ServerConfig(uvicorn.Config):
@@ -49,17 +54,60 @@ class ServerConfig(uvicorn.Config):
     """
 
     def __init__(self, app: Any, *, head_seconds: float, send_seconds: float, **options: Any) -> None:
+        for kind in (GuardedProtocol, GuardedSocket):
+            unknown_names = [name for name in _replaced(kind) if not hasattr(kind.__bases__[0], name)]
+            if unknown_names:  # it would never be called, and would protect nothing
+                version = f"uvicorn {uvicorn.__version__}"
+                raise ConfigurationError(f"{version} is unknown: its connections have no {unknown_names[0]}")
         super().__init__(app, http=GuardedProtocol, ws=GuardedSocket, ws_per_message_deflate=False, **options)
         self.head_seconds = head_seconds
         self.send_seconds = send_seconds
+
+
+def _replaced(kind: type) -> list[str]:
+    """Return the names of the methods of uvicorn's connections that *kind* replaces."""
+    return [name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")]
 
 
 class _BadHeadError(Exception):
     """A gateway should not serve a request with such a head."""
 
 
+class _Parser:
+    """A parser that ignores the offer of another protocol, as Java's client makes it: the body comes in this one.
+
+    For the parser that protocol has begun after the head. So it gets another head, with only the end of the body.
+
+    Args:
+        connection: the connection whose data is parsed.
+        parser: its parser.
+    """
+
+    def __init__(self, connection: GuardedProtocol, parser: Any) -> None:
+        self._connection = connection
+        self._parser = parser
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._parser, name)
+
+    def feed_data(self, data: bytes) -> None:
+        """Parse *data*."""
+        try:
+            self._parser.feed_data(data)
+        except HttpParserUpgrade as offer:
+            framing_lines = self._connection._framing_behind_offer()
+            if framing_lines is None:
+                raise
+            self._parser.feed_data(b"POST / HTTP/1.1\r\n%s\r\n" % framing_lines)
+            self._connection._is_head_repeated = False
+            self.feed_data(data[offer.args[0] :])
+
+
 class GuardedProtocol(HttpToolsProtocol):
-    """A connection of HTTP/1.1 by llhttp, which is strict about the ends of messages. Further checks are made here."""
+    """A connection of HTTP/1.1 by llhttp, which is strict about the ends of messages. Further checks are made here.
+
+    It replaces only methods of asyncio's protocols and of httptools' callbacks, and methods of uvicorn with public names.
+    """
 
     config: ServerConfig
     _head_timer: asyncio.TimerHandle | None = None
@@ -68,9 +116,13 @@ class GuardedProtocol(HttpToolsProtocol):
     _head_bytes = 0
     _is_in_head = False
     _has_stopped_reading = False
+    _is_websocket = False
     _is_head_repeated = False
-    _data = b""
-    _running: Any = None  # the request that is answered, while others may wait behind it
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.parser: Any = _Parser(self, self.parser)
+        self._cycles: deque[Any] = deque()  # the request that is answered, and those that wait behind it
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin the connection of a client. Its first request has to come soon."""
@@ -84,7 +136,6 @@ class GuardedProtocol(HttpToolsProtocol):
         """Take data. The rest of a head that has begun has to come soon, and must not be long."""
         if self._has_stopped_reading:
             return
-        self._data = data
         super().data_received(data)
         if self._is_in_head or not self._is_answering:
             self._head_bytes += len(data)
@@ -98,7 +149,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     @property
     def _is_answering(self) -> bool:
-        return self._running is not None and not self._running.response_complete
+        return bool(self._cycles)
 
     def on_message_begin(self) -> None:
         """Begin the head of a request."""
@@ -115,6 +166,9 @@ class GuardedProtocol(HttpToolsProtocol):
         """Take a header. A trailer after the body is ignored."""
         if self._is_in_head:
             super().on_header(name, value)
+            if len(self.headers) > _HEAD_FIELDS:
+                self._refuse(431, _MANY)
+                raise _BadHeadError
 
     def on_headers_complete(self) -> None:
         """Check the complete head: it must state the request's end and its host once, and in the usual way."""
@@ -135,7 +189,27 @@ class GuardedProtocol(HttpToolsProtocol):
             codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
             if codings != [b"chunked"]:
                 raise _BadHeadError
+        cycle_before = self.cycle
         super().on_headers_complete()
+        self._is_websocket = self.cycle is cycle_before
+        if not self._is_websocket:
+            self._cycles.append(self.cycle)
+
+    def on_response_complete(self) -> None:
+        """Note that a request is answered. The next one may begin."""
+        self._cycles.popleft()
+        super().on_response_complete()
+
+    def _framing_behind_offer(self) -> bytes | None:
+        """Return the headers that say where the body behind the offer of another protocol ends, or ``None`` to take it."""
+        if self._is_websocket:
+            return None
+        if len(self._cycles) > 1:
+            self._refuse(400, _BEHIND_MESSAGE)
+            return None
+        self._is_head_repeated = True
+        framing_headers = (b"content-length", b"transfer-encoding")
+        return b"".join(b"%s: %s\r\n" % header for header in self.headers if header[0] in framing_headers)
 
     def send_400_response(self, msg: str) -> None:
         """Refuse input that is not a request."""
@@ -149,7 +223,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection to the protocol of WebSockets. Nothing more is read here."""
-        if self._is_answering or self.pipeline:
+        if self._is_answering:
             return self._refuse(400, _BEHIND_MESSAGE)
         self._has_stopped_reading = True
         super().handle_websocket_upgrade()
@@ -159,32 +233,11 @@ class GuardedProtocol(HttpToolsProtocol):
         ):  # it waits for another head
             self._refuse(400, _NO_REQUEST_MESSAGE)
 
-    def _unsupported_upgrade_warning(self) -> None:
-        """Ignore the offer of another protocol, as Java's client makes it: the body comes in this one.
-
-        For the parser that protocol has begun after the head. So it gets another head, with only the end of the body.
-        """
-        upgrade_error = sys.exception()
-        assert upgrade_error is not None, "it is told where it is caught"
-        if self.pipeline:
-            return self._refuse(400, _BEHIND_MESSAGE)
-        framing_headers = (b"content-length", b"transfer-encoding")
-        framing_lines = [b"%s: %s\r\n" % header for header in self.headers if header[0] in framing_headers]
-        self._is_head_repeated = True
-        self.parser.feed_data(b"POST / HTTP/1.1\r\n%s\r\n" % b"".join(framing_lines))
-        self._is_head_repeated = False
-        super().data_received(self._data[upgrade_error.args[0] :])
-
-    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        self._running = cycle
-        super()._start_asgi_task(cycle, app)
-
     def _refuse(self, status: int, message: str) -> None:
         """Read nothing more. Send the reason, unless an answer is on its way, which is then the last one."""
         self._has_stopped_reading = True
-        running_cycle = self._running
-        if self._is_answering and not (running_cycle is self.cycle and running_cycle.more_body):
-            running_cycle.keep_alive = False
+        if self._is_answering and not (self._cycles[0] is self.cycle and self.cycle.more_body):
+            self._cycles[0].keep_alive = False
             return
         header_names = {name.decode("latin-1") for name, _ in self.headers or ()}
         error = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=status)
@@ -215,9 +268,9 @@ class GuardedProtocol(HttpToolsProtocol):
         """Note that the connection is lost."""
         _stop(self._head_timer)
         super().connection_lost(exc)
-        if self._running is not None and self._running is not self.cycle:
-            self._running.disconnected = True
-            self._running.message_event.set()
+        for cycle in self._cycles:
+            cycle.disconnected = True
+            cycle.message_event.set()
         _stop(self._send_timer)
 
     def shutdown(self) -> None:
@@ -365,18 +418,20 @@ def serve(app: Starlette, config: Config, listener: socket.socket, load: Callabl
 
 
 def _prepare(config: Config) -> None:
-    """Log each request on standard error, if the configuration asks for it, and collect garbage soon.
+    """Log on standard error as the configuration asks for it, and collect garbage soon.
 
     The process runs for weeks, unlike a command, which collects garbage as late as possible.
     """
     gc.freeze()  # loaded objects stay
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
-    logger = logging.getLogger("crosswalk.serve")
-    if config.log.requests and not logger.handlers:
+    is_json = config.log.format == "json"
+    if config.log.requests:
+        _log.setLevel(logging.INFO)
+    logger = logging.getLogger() if is_json else _log  # whatever another library says is a line of JSON, too
+    if (is_json or config.log.requests) and not logger.handlers:
         handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        handler.setFormatter(LogLines() if is_json else logging.Formatter("%(asctime)s %(message)s"))
         logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
 
 
 _END_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)

@@ -1,26 +1,27 @@
-"""Metrics for Prometheus and traces for OpenTelemetry. They need the extras ``prometheus`` and ``otel``."""
+"""Metrics for Prometheus and traces for OpenTelemetry (the extras ``prometheus`` and ``otel``), and the log in JSON."""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crosswalk.errors import ConfigurationError
-from crosswalk.service import Call, Observation
-from crosswalk.service.endpoint import Route, where
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-    from crosswalk.service import Observer
-    from crosswalk.types import ChatResponse, ProviderAttempt, UsageInfo
+    from crosswalk.types import UsageInfo
 
 
 _FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -64,6 +65,27 @@ def forget(process: int) -> None:
         mark_process_dead(process)  # type: ignore[no-untyped-call]
 
 
+class LogLines(logging.Formatter):
+    """Writes each record of the log as a JSON object in one line, with OpenTelemetry's names where it has one.
+
+    A record of the gateway has further fields. Their names have a dot, unlike those that Python gives each record.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return *record* as JSON."""
+        fields: dict[str, Any] = {
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
+            "severity_text": record.levelname,
+            "body": record.getMessage(),
+            **{
+                name: value for name, value in vars(record).items() if "." in name and value not in (None, "")
+            },
+        }
+        if record.exc_info:
+            fields["exception.stacktrace"] = self.formatException(record.exc_info)
+        return json.dumps(fields)  # in ASCII, as a text may be no Unicode
+
+
 class Metrics:
     """The metrics of a gateway.
 
@@ -81,64 +103,39 @@ class Metrics:
             raise ConfigurationError(
                 "metrics need the extra: pip install 'crosswalk-llm[prometheus]'", key="metrics"
             ) from None
-        self._registry = registry = CollectorRegistry()
-        self.requests = Counter(
+        self._registry = CollectorRegistry()
+        count = partial(Counter, registry=self._registry)
+        measure = partial(Histogram, buckets=_SECOND_BUCKETS, registry=self._registry)
+        self.requests = count(
             "crosswalk_serve_requests",
             "Requests that were answered, however.",
             ("form", "model", "key", "status"),
-            registry=registry,
         )
         self.running = Gauge(
             "crosswalk_serve_running",
             "Requests that are being answered.",
-            registry=registry,
+            registry=self._registry,
             multiprocess_mode="livesum",
         )
-        self.seconds = Histogram(
-            "crosswalk_serve_seconds",
-            "From a request's head to the end of its answer.",
-            ("form", "model"),
-            buckets=_SECOND_BUCKETS,
-            registry=registry,
-        )
-        self.first_seconds = Histogram(
-            "crosswalk_serve_first_event_seconds",
-            "From a request's head to the first event of its stream.",
-            ("form", "model"),
-            buckets=_SECOND_BUCKETS,
-            registry=registry,
-        )
-        self.tokens = Counter(
-            "crosswalk_serve_tokens", "Tokens that were counted.", ("model", "key", "type"), registry=registry
-        )
-        self.dollars = Counter(
-            "crosswalk_serve_cost_dollars",
-            "What it cost, as far as known.",
-            ("model", "key"),
-            registry=registry,
-        )
-        self.dropped = Counter(
-            "crosswalk_serve_dropped",
-            "Requests with a field that did not reach the server or the client.",
-            ("form", "model"),
-            registry=registry,
-        )
-        self.attempts = Counter(
-            "crosswalk_serve_attempts",
-            "Attempts at servers.",
-            ("provider", "endpoint", "outcome"),
-            registry=registry,
-        )
+        labels = ("form", "model")
+        name = "crosswalk_serve_seconds"
+        self.seconds = measure(name, "From a request's head to the end of its answer.", labels)
+        name = "crosswalk_serve_first_event_seconds"
+        self.first_seconds = measure(name, "From a request's head to the first event of its stream.", labels)
+        name, text = "crosswalk_serve_tokens", "Tokens that were counted."
+        self.tokens = count(name, text, ("model", "key", "type"))
+        name, text = "crosswalk_serve_cost_dollars", "What it cost, as far as known."
+        self.dollars = count(name, text, ("model", "key"))
+        text = "Requests with a field that did not reach the server or the client."
+        self.dropped = count("crosswalk_serve_dropped", text, labels)
+        name, text = "crosswalk_serve_attempts", "Attempts at servers."
+        self.attempts = count(name, text, ("provider", "endpoint", "outcome"))
 
     def spent(self, model: str, key: str | None, usage: UsageInfo, dollars: float) -> None:
         """Count the tokens and the cost of an answer."""
         self.tokens.labels(model, key or "", "input").inc(usage.prompt_tokens)
         self.tokens.labels(model, key or "", "output").inc(usage.completion_tokens)
         self.dollars.labels(model, key or "").inc(dollars)
-
-    def observer(self) -> Observer:
-        """Return an observer that counts the attempts of a service."""
-        return _Attempts(self)
 
     def text(self) -> tuple[bytes, str]:
         """Return all metrics in Prometheus's format, and its content type."""
@@ -168,25 +165,6 @@ def _is_begun(file: Path) -> bool:
         return file.stat().st_size > 0
     except FileNotFoundError:
         return False
-
-
-class _Attempts:
-    """An :class:`~crosswalk.service.Observer` of attempts."""
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    def started(self, _: Call) -> Observation:
-        """Note that a call begins."""
-        return self
-
-    def attempted(self, attempt: ProviderAttempt, route: Route) -> None:
-        """Note that an attempt has ended."""
-        labels = attempt.provider_name, where(route.host), attempt.outcome.value
-        self._metrics.attempts.labels(*labels).inc()
-
-    def ended(self, response: ChatResponse | None, error: BaseException | None) -> None:
-        """Note that the call has ended."""
 
 
 _METHODS: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "POST"})

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.formats.writing import ConversionError, WireForm, is_same_object
+from crosswalk.formats.writing import ConversionError, WireForm, is_same_object, tier_of
 from crosswalk.mapping.reader import ENVELOPE_KEYS as ENVELOPE_KEYS
 from crosswalk.text import counted
 from crosswalk.types.json import same_json, step
@@ -450,9 +450,9 @@ def _beside(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     if old_metadata.request_duration and old_metadata.request_duration != new_metadata.request_duration:
         yield Loss("metadata.request_duration", LossReason.DROPPED)
     yield from _fields("metadata.", old_metadata, new_metadata, "time_to_first_token")
-    yield from _values(
-        "metadata.extensions", old_metadata.extensions.thawed(), new_metadata.extensions.thawed()
-    )
+    extensions, new_extensions = old_metadata.extensions.thawed(), new_metadata.extensions.thawed()
+    yield from _tier(extensions, new_extensions)
+    yield from _values("metadata.extensions", extensions, new_extensions)
     for path, mark in old_metadata.provenance.items():
         if new_metadata.provenance.get(path) is not mark:
             reason = LossReason.FILLED_IN if mark in _UNSENT_MARKS else LossReason.DROPPED
@@ -460,6 +460,22 @@ def _beside(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     for path, mark in new_metadata.provenance.items():
         if mark in _UNSENT_MARKS and path not in {*old_metadata.provenance, "metadata.request_duration"}:
             yield Loss(path, LossReason.DROPPED)
+
+
+def _tier(extensions: dict[str, Any], new_extensions: dict[str, Any]) -> Iterator[Loss]:
+    """Compare the service tier, which has several places and words, and take it out of *extensions*.
+
+    The usual one is about the document, and any other one is about money.
+    """
+    tier, is_carried = tier_of(extensions), tier_of(extensions) == tier_of(new_extensions)
+    sides = [(one, one.get("usage")) for one in (extensions, new_extensions)]
+    for path, holder, new_holder in zip((".service_tier", ".usage.service_tier"), *sides, strict=True):
+        word = holder.pop("service_tier", None) if isinstance(holder, dict) else None
+        new_word = new_holder.get("service_tier") if isinstance(new_holder, dict) else None
+        if word not in (None, new_word):
+            is_harmless = is_carried or tier in ("auto", "default")
+            rule = _ENVELOPE_RULE if is_harmless else UNNAMED
+            yield Loss(f"metadata.extensions{path}", LossReason.DROPPED, rule)
 
 
 def _answer_losses(prefix: str, before: Answer, after: Answer) -> Iterator[Loss]:

@@ -674,8 +674,8 @@ class ChatWriter(Writer):
         heading = self.heading
         created, object = int(heading.created.timestamp()), self.objects[not self.whole]
         top: Event = {"id": heading.id, "object": object, "created": created, "model": heading.model}
-        tier, fingerprint = map(heading.extensions.get, ("service_tier", "system_fingerprint"))
-        if tier in TIERS:
+        fingerprint = heading.extensions.get("system_fingerprint")
+        if (tier := heading.tier()) in TIERS:
             top["service_tier"] = tier
         if isinstance(fingerprint, str):
             top["system_fingerprint"] = fingerprint

@@ -823,7 +823,10 @@ class MessagesWriter(Writer):
     def _message(self) -> Event:
         heading = {"id": self.heading.id, "type": "message", "role": "assistant", "model": self.heading.model}
         end_fields = {"stop_reason": None, **self._nulls()}
-        return {**heading, "content": [], **end_fields, "usage": self._usage(*wire.NULL_AT_START)}
+        usage = self._usage(*wire.NULL_AT_START)
+        if not self.is_own and (tier := self.heading.tier("standard")) in wire.TIERS:
+            usage["service_tier"] = tier
+        return {**heading, "content": [], **end_fields, "usage": usage}
 
     def _nulls(self) -> Event:
         """Return the required members of a message at its end, empty. An answer of this form has its own."""

@@ -719,13 +719,13 @@ class ResponsesWriter(Writer):
             "usage": body.get("usage"),
             **repeated(self.heading.request),
         }
-        names = ("parallel_tool_calls", "previous_response_id", "service_tier")
-        parallel, previous_id, tier = map(self.heading.extensions.get, names)
+        names = ("parallel_tool_calls", "previous_response_id")
+        parallel, previous_id = map(self.heading.extensions.get, names)
         if isinstance(parallel, bool):
             body["parallel_tool_calls"] = parallel
         if isinstance(previous_id, str):
             body["previous_response_id"] = previous_id
-        if tier in (*TIERS, "ultrafast"):
+        if (tier := self.heading.tier()) in (*TIERS, "ultrafast"):
             body["service_tier"] = tier
         return body
 

@@ -492,6 +492,17 @@ Event: TypeAlias = dict[str, Any]
 
 TIERS: Final = ("auto", "default", "flex", "scale", "priority", "fast")
 """The service tiers that clients of OpenAI's forms know."""
+_USUAL_TIERS: Final = ("default", "on_demand", "standard")
+"""The words of OpenAI, Groq and Anthropic for the usual service tier."""
+
+
+def tier_of(extensions: Mapping[str, Any], usual: str = "default") -> str | None:
+    """Return the service tier of an answer with *extensions*, by the word *usual* if it is the usual one, or ``None``."""
+    usage = extensions.get("usage")
+    for holder in (extensions, usage if isinstance(usage, Mapping) else {}):
+        if isinstance(tier := holder.get("service_tier"), str):
+            return usual if tier in _USUAL_TIERS else tier
+    return None
 
 
 @attrs.frozen
@@ -513,6 +524,11 @@ class Heading:
     extensions: FrozenObject = EMPTY_OBJECT
     own: Mapper | None = None
     request: Mapping[str, Any] = attrs.Factory(dict)
+
+    def tier(self, usual: str = "default") -> Any:
+        """Its service tier, by the word *usual* if it is the usual one. An answer of the form itself keeps its own word."""
+        own = self.own is not None
+        return self.extensions.get("service_tier") if own else tier_of(self.extensions, usual)
 
     @property
     def time(self) -> str:

@@ -34,6 +34,7 @@ __all__ = [
     "PIECES",
     "SERVER_TOOLS",
     "STATE_BLOCKS",
+    "TIERS",
     "UNMARKED",
     "WireBlock",
     "WirePiece",
@@ -223,6 +224,8 @@ NULL_COUNTS: Final = (
     "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens_details", "server_tool_use",
 )  # fmt: skip
 """The members of every usage that are required and may be null; at the start of a message there are more."""
+TIERS: Final = ("standard", "priority", "batch")
+"""The service tiers of an answer."""
 NULL_AT_START: Final = ("cache_creation", "inference_geo", "service_tier")
 """The further members of a message's own usage, which the last event of a stream does not repeat."""
 

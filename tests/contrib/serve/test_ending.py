@@ -223,7 +223,7 @@ def test_a_signal_reloads_the_file_under_a_stream(held: Held, tmp_path: Path, wo
             pieces = stream.iter_text()
             begun = next(pieces)
             for wrong, why in (
-                ("3", "models: expected a mapping"),
+                ("3", "models: expected object, got number"),
                 ("{a: {provider: x}}", "models.a: unknown"),
             ):
                 file.write_text(f"models: {wrong}")

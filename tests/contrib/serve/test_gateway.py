@@ -49,10 +49,13 @@ LOAD = partial(load_config, "gateway.yml")
 
 def test_budgets_need_prices(upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch) -> None:
     budget = f"keys: {{a: {{hash: '{HASH}', budget_per_day: 1}}}}"
-    Gateway(config_of(upstream, budget))
+    asked = [budget, budget.replace("day", "month"), "costs: true"]
+    for one in asked:
+        Gateway(config_of(upstream, one))
     monkeypatch.setitem(sys.modules, "genai_prices", None)
-    with pytest.raises(ConfigurationError, match="budgets need prices"):
-        Gateway(config_of(upstream, budget))
+    for one in asked:
+        with pytest.raises(ConfigurationError, match="budgets need prices"):
+            Gateway(config_of(upstream, one))
     priced = f"tiny: {{provider: vllm, base_url: '{upstream.url}', price: {{input_per_million: 1, output_per_million: 2}}}}"
     Gateway(config_of(upstream, budget, priced))
 
@@ -73,9 +76,9 @@ def test_what_an_answer_cost(upstream: ReplayServer, monkeypatch: pytest.MonkeyP
     assert listed is not None
     assert priced.cost(response) == 3
     assert listed.cost(response) > 0
-    assert listed.cost(normalize(orjson.dumps({**body, "model": "my own"}), "vllm")) == 0
+    assert listed.cost(normalize(orjson.dumps({**body, "model": "my own"}), "vllm")) is None
     monkeypatch.setitem(sys.modules, "genai_prices", None)
-    assert listed.cost(response) == 0
+    assert listed.cost(response) is None
 
 
 def test_the_most_that_a_request_may_cost(upstream: ReplayServer) -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import inspect
 import json
 import socket
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from contrib_serve import HI, config_of, live, says
+from crosswalk.errors import ConfigurationError
 from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import ReplayServer
-from crosswalk_serve.server import GuardedProtocol, GuardedSocket
+from crosswalk_serve import create_app
+from crosswalk_serve.server import GuardedProtocol, GuardedSocket, server_config
 
 BODY = json.dumps(HI).encode()
 LENGTH = b"content-length: %d\r\n" % len(BODY)
@@ -28,9 +32,27 @@ def all_of(connection: socket.socket) -> bytes:
 
 def overridden(kind: type = GuardedProtocol) -> dict[str, Any]:
     """The methods of the gateway's connections that replace uvicorn's."""
-    own = {"_is_answering", "_refuse", "_abort"}
     methods = {name: value for name, value in vars(kind).items() if inspect.isfunction(value)}
-    return {name: value for name, value in methods.items() if name not in own}
+    return {name: value for name, value in methods.items() if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("kind", [GuardedProtocol, GuardedSocket])
+def test_nothing_private_of_uvicorn_is_replaced(kind: type) -> None:
+    names = [name for name in vars(kind) if name.startswith("_") and not name.endswith("__")]
+    assert not [name for name in names if hasattr(kind.__bases__[0], name)]
+    assert overridden(kind)
+
+
+def test_a_uvicorn_that_would_not_call_them_is_refused(
+    upstream: ReplayServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = config_of(upstream)
+    server_config(create_app(config), config)
+    monkeypatch.delattr(HttpToolsProtocol, "on_response_complete")
+    with pytest.raises(
+        ConfigurationError, match=r"uvicorn .* is unknown: its connections have no on_response"
+    ):
+        server_config(create_app(config), config)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +163,24 @@ def test_nor_is_one_served_that_comes_with_its_end(
             ASKED.replace(b"host: x\r\n", b"host: x\r\nconnection: close\r\nx: " + b"y" * length + b"\r\n")
         )
         assert all_of(connection).startswith(b"HTTP/1.1 " + status)
+
+
+@pytest.mark.parametrize(("count", "status"), [(90, b"200"), (101, b"431"), (10_000, b"431")])
+@pytest.mark.parametrize("parts", [1, 7])
+def test_a_head_of_many_short_headers_is_refused(
+    upstream: ReplayServer, count: int, status: bytes, parts: int
+) -> None:
+    upstream.add(says(), times=None)
+    many = b"host: x\r\nconnection: close\r\n" + b"a: b\r\n" * count
+    asked = ASKED.replace(b"host: x\r\n", many)
+    size = len(asked) // parts + 1
+    with live(config_of(upstream)) as here, here.connect() as connection:
+        for start in range(0, len(asked), size):
+            with suppress(ConnectionError):  # it is refused before its end
+                connection.sendall(asked[start : start + size])
+        with suppress(ConnectionError):
+            assert all_of(connection).startswith(b"HTTP/1.1 " + status)
+    assert bool(upstream.requests) is (status == b"200")
 
 
 def test_the_old_protocol_needs_no_host(upstream: ReplayServer) -> None:

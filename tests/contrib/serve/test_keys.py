@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from time import time
 from typing import Any
 
@@ -20,6 +21,7 @@ from crosswalk_serve.routing import (
     Counters,
     Keyring,
     MemoryCounters,
+    Period,
     Quotas,
     RedisCounters,
     connect,
@@ -209,6 +211,62 @@ def test_a_budget_is_for_a_day(kind: str, address: str) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("now", "next_month"),
+    [
+        ("2027-01-31T23:59:59", "2027-02-01"),
+        ("2027-02-28T00:00:00", "2027-03-01"),
+        ("2028-02-29T12:00:00", "2028-03-01"),
+        ("2027-12-01T00:00:00", "2028-01-01"),
+    ],
+)
+def test_a_month_is_that_of_the_calendar(now: str, next_month: str) -> None:
+    seconds = [datetime.fromisoformat(f"{text}+00:00").timestamp() for text in (now, f"{next_month}T00:00")]
+    month, after = (Period.at("month", at) for at in seconds)
+    assert (month.end, after.number) == (seconds[1], month.number + 1)
+
+
+@kinds
+def test_a_key_may_have_both_budgets(kind: str, address: str) -> None:
+    """What the one refuses is not taken from the other."""
+
+    async def main() -> None:
+        clock = Clock()
+        clock.now = datetime(2096, 1, 30, tzinfo=UTC).timestamp()  # Redis forgets by its own clock
+        async with counters_of(kind, clock, address) as counters:
+            quotas, caller = Quotas(counters, clock), limited(budget_per_day=2, budget_per_month=3)
+            first = await quotas.admit(caller, 2)
+            with pytest.raises(Refusal, match="the budget of the day is used up"):
+                await quotas.admit(caller, 1)
+            clock.now += 86400
+            await quotas.spend(caller, 5, 1.5, first)  # in the periods that it was reserved in
+            await quotas.spend(attrs_named(caller, "bob"), 5, 9.0)
+            with pytest.raises(Refusal, match=r"the budget of the month has not the \$1\.60 left") as raised:
+                await quotas.admit(caller, 1.6)
+            assert raised.value.retry_after == 86400
+            assert raised.value.info.code == "insufficient_quota"
+            await quotas.admit(caller, 1.5)
+            with pytest.raises(Refusal, match="the budget of the month is used up"):
+                await quotas.admit(caller)
+            clock.now += 86400
+            await quotas.admit(caller, 2)
+
+    asyncio.run(main())
+
+
+def test_a_key_is_refused_once_it_has_expired() -> None:
+    clock = Clock()
+    end = datetime.fromtimestamp(clock.now + 60, UTC)
+    keyring = Keyring({"alice": Key(hash=KEYS["alice"].hash, expires=end), "bob": KEYS["bob"]}, clock)
+    headers = {"x-api-key": ALICE}
+    assert keyring.caller(headers).name == "alice"
+    clock.now += 60
+    with pytest.raises(Refusal, match="the API key has expired") as raised:
+        keyring.caller(headers)
+    assert (raised.value.info.kind, raised.value.info.code) == (ErrorKind.AUTHENTICATION, "invalid_api_key")
+    assert keyring.caller({"x-api-key": BOB}).name == "bob"
+
+
 @kinds
 def test_a_budget_is_reserved_and_settled(kind: str, address: str) -> None:
     async def main() -> None:
@@ -251,9 +309,10 @@ class Away:
 def test_where_nobody_can_tell_limits_hold_and_what_has_none_is_served() -> None:
     async def main() -> None:
         quotas = Quotas(Away())
-        with pytest.raises(Refusal, match="cannot be checked now") as raised:
+        with pytest.raises(Refusal, match="away") as raised:
             await quotas.admit(limited(requests_per_minute=1))
         assert raised.value.info.status == 503
+        assert "cannot be checked now" in raised.value.info.message
         await quotas.spend(limited(tokens_per_minute=1), 1, 1.0)
         await quotas.admit(limited())
         await quotas.admit(Caller(None, None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ models:
     on_unsupported: drop
     price: {{input_per_million: 0, output_per_million: 2}}
 keys:
-  alice: {{hash: "{HASH}", models: a, requests_per_minute: 3, tokens_per_minute: 4, budget_per_day: 5, metrics: true}}
+  alice: {{hash: "{HASH}", models: a, requests_per_minute: 3, tokens_per_minute: 4, budget_per_day: 5, metrics: true, budget_per_month: 9, expires: 2027-01-31T01:00+01:00}}
 listen: {{host: 0.0.0.0, port: 1, workers: 2, trusted_proxies: ["*"], origins: [https://x.example]}}
 tls: {{certificate: a.pem, key: b.pem}}
 limits: {{body_bytes: 1, head_seconds: 2, concurrent_requests: 3}}
@@ -70,6 +71,8 @@ on_unsupported: drop
     assert target.options == {"a": [1, None, True, 2.5, "gpu"], "b": {"c": "d"}}
     assert config.models["a"].timeouts.first_token == 3
     assert config.keys["alice"].models == ("a",)
+    assert config.keys["alice"].budgets == {"day": 5, "month": 9}
+    assert config.keys["alice"].expires == datetime(2027, 1, 31, tzinfo=UTC)
     assert config.retry.kinds == {ErrorKind.SERVER, ErrorKind.TIMEOUT}
     assert (config.tls.key, config.redis.url) == (Path("b.pem"), Secret("redis://:pw@h"))
     assert (config.log.exchanges, config.responses.entries) == (Path("x.jsonl"), 0)
@@ -101,6 +104,15 @@ def test_a_key_for_no_model_is_for_none(said: str, models: tuple[str, ...] | Non
 def test_where_it_listens_may_be_said_in_one_word(text: str, host: str, port: int) -> None:
     listen = read(ONE + f"listen: {text}").listen
     assert (listen.host, listen.port, listen.is_local) == (host, port, True)
+
+
+def test_a_date_without_quotes_is_a_text() -> None:
+    (target,) = (
+        read("models: {a: {provider: o, model: 2020-01-01, options: {day: 2020-01-01}}}")
+        .models["a"]
+        .endpoints
+    )
+    assert (target.model, target.options) == ("2020-01-01", {"day": "2020-01-01"})
 
 
 def test_a_key_may_come_from_a_file(tmp_path: Path) -> None:
@@ -143,14 +155,14 @@ def nested(depth: int) -> str:
         ("", "g.yml: expected a mapping with `models`"),
         ("[", "g.yml, line 1: not YAML"),
         ("a: \x00", "g.yml: not YAML"),
-        ("listen: {}", "g.yml, line 1: expected the key 'models'"),
+        ("listen: {}", "g.yml: models: the key is missing"),
         ("models:\n  a: x\n  b*c: {provider: o}", "g.yml, line 2: models.a: expected a mapping"),
         ("models:\n  a: {provider: o}\n  b*c: {provider: o}", "g.yml, line 3: models.b*c: a * is allowed only at the end of a name"),
         ("models:\n  a: {provider: o, aliases: '*c'}", "g.yml, line 2: models.a: a * is allowed only at the end of a name"),
         (b"\xff", "g.yml: not YAML"),
         ("models: {}", "g.yml, line 1: models: expected at least one model"),
-        ("models: 3", "g.yml, line 1: models: expected a mapping"),
-        ("models:", "g.yml, line 1: models: expected at least one model"),
+        ("models: 3", "g.yml, line 1: models: expected object, got number"),
+        ("models:", "g.yml, line 1: models: the key is missing"),
         ("models:\n  a: {provder: x}", "g.yml, line 2: models.a.provder: unknown key, did you mean 'provider'?"),
         ("models:\n  a: {zzz: x}", "g.yml, line 2: models.a.zzz: unknown key; known: endpoints, aliases, defaults, "
          "timeouts, retry, on_unsupported, price, provider, model, base_url, api_key, headers, takes_media, model_class, weight, "
@@ -158,23 +170,28 @@ def nested(depth: int) -> str:
         ("models: {a: {endpoints: [{provider: x}], modl: 1}}", "g.yml, line 1: models.a.modl: unknown key, did you mean 'model'?"),
         ("models: {a: []}", "g.yml, line 1: models.a.endpoints: a model needs an endpoint"),
         ("models: {a: 7}", "g.yml, line 1: models.a: expected a mapping"),
-        ("models: {a: {aliases: {b: c}, provider: x}}", "g.yml, line 1: models.a.aliases: expected a list"),
-        ("models: {a: {provider: 7}}", "g.yml, line 1: models.a.endpoints.0.provider: expected a text; put it in quotes"),
-        ("models: {a: {provider: }}", "g.yml, line 1: models.a.endpoints.0.provider: expected a text"),
+        ("models: {a: {aliases: {b: c}, provider: x}}", "g.yml, line 1: models.a.aliases.0: expected a text in quotes"),
+        ("models: {a: {provider: 7}}", "g.yml, line 1: models.a.endpoints.0.provider: expected a text in quotes"),
+        ("models: {a: {provider: }}", "g.yml, line 1: models.a.endpoints.0.provider: the key is missing"),
         ("models: {a: {provider: []}}", "g.yml, line 1: models.a.endpoints.0.provider: expected a text"),
         ("models: {a: {provider: x, weight: 0}}", "g.yml, line 1: models.a.endpoints.0.weight: expected a number above 0"),
-        ("models: {a: {provider: x, weight: y}}", "g.yml, line 1: models.a.endpoints.0.weight: expected a number"),
-        ("models: {a: {provider: x, takes_media: 1}}", "g.yml, line 1: models.a.endpoints.0.takes_media: expected true or false"),
-        ("models: {a: {provider: x, api_key: '${NO}'}}", "g.yml, line 1: models.a.endpoints.0.api_key: the environment has no NO"),
+        ("models: {a: {provider: x, weight: y}}", "g.yml, line 1: models.a.endpoints.0.weight: expected number, got string"),
+        ("models: {a: {provider: x, takes_media: 1}}", "g.yml, line 1: models.a.endpoints.0.takes_media: expected boolean, got number"),
+        ("models: {a: {provider: x, api_key: '${NO}'}}", "g.yml, line 1: models.a.api_key: the environment has no NO"),
         ("models: {a: {provider: x, api_key: \"a\\nb\"}}", "g.yml, line 1: models.a.endpoints.0.api_key: a credential must be printable ASCII without line breaks, not empty"),
         ("models: {a: {provider: x, api_key: {path: x}}}", "g.yml, line 1: models.a.endpoints.0.api_key: expected a text, or {file: PATH}"),
         ("models: {a: {provider: x, api_key: {file: /no/file}}}", "g.yml, line 1: models.a.endpoints.0.api_key.file: No such file or directory"),
         ("models: {a: {provider: x, api_key: {file: /dev/null}}}", "g.yml, line 1: models.a.endpoints.0.api_key.file: the file holds no credential"),
-        ("models: {a: {provider: x, options: 3}}", "g.yml, line 1: models.a.endpoints.0.options: expected a mapping"),
-        ("models: {a: {provider: x, options: {a: 2020-01-01}}}", "g.yml, line 1: models.a.endpoints.0.options.a: expected what JSON has; put it in quotes"),
-        ("models: {a: {provider: x, options: {a: !!int x}}}", "g.yml, line 1: models.a.endpoints.0.options.a: expected what JSON has; put it in quotes"),
+        ("models: {a: {provider: x, options: 3}}", "g.yml, line 1: models.a.endpoints.0.options: expected object, got number"),
+        ("models: {a: {provider: x, options: {a: !!timestamp 2020-01-01}}}", "g.yml, line 1: models.a.options.a: expected what JSON has; put it in quotes"),
+        ("models: {a: {provider: x, options: {a: !!int x}}}", "g.yml, line 1: models.a.options.a: expected what JSON has; put it in quotes"),
         (f"models: {{a: {{provider: x, options: {{a: {nested(70)}}}}}}}", "nested too deeply"),
-        ("models: {a: {provider: x}, a: {provider: x}}", "g.yml, line 1: models.a: is given twice"),
+        ("models:\n  a: {provider: x}\n  a: {provider: x}", "g.yml, line 3: models.a: is given twice"),
+        ("models:\n  a:\n    provider: x\n    weight: -1", "g.yml, line 4: models.a.endpoints.0.weight: expected a number above 0"),
+        ("models:\n  a.b:\n  - provider: x\n  - provider: y\n    weight: no", "g.yml, line 5: models.a.b.endpoints.1.weight: expected number, got boolean"),
+        ("models:\n  a: {provider: x, options: {a: [1, &b {c: *b}]}}", "g.yml, line 2: models.a.options.a.1"),
+        (ONE + "listen: 127.0.0.1:70000", "g.yml, line 2: listen.port: expected a port, from 0 to 65535"),
+        (ONE + "listen: 8080", "g.yml, line 2: listen: expected a mapping"),
         ("models: {[a]: {provider: x}}", "g.yml, line 1: models: expected a plain key"),
         ("models:\n  a: {provider: o, aliases: [b]}\n  b: {provider: o}", "g.yml, line 2: models.a.aliases: 'b' names two models"),
         (ONE + "listen: 0.0.0.0:1", "g.yml, line 2: listen: without keys, everybody who reaches 0.0.0.0 could use it: add keys, or set open: true"),
@@ -182,14 +199,16 @@ def nested(depth: int) -> str:
         (ONE + "listen: here", "g.yml, line 2: listen: expected host:port, or a mapping"),
         (ONE + "listen: {port: 70000}", "g.yml, line 2: listen.port: expected a port, from 0 to 65535"),
         (ONE + "listen: {workers: 2}\nkeys: {k: {hash: '" + HASH + "', requests_per_minute: 1}}", "g.yml, line 3: keys: several workers, each of which would count by itself what keys may: give redis"),
-        (ONE + "limits: {body_bytes: 1.5}", "g.yml, line 2: limits.body_bytes: expected a whole number"),
-        (ONE + "on_unsupported: ignore", "g.yml, line 2: on_unsupported: expected refuse or drop"),
+        (ONE + "limits: {body_bytes: 1.5}", "g.yml, line 2: limits.body_bytes: expected integer, got number"),
+        (ONE + "on_unsupported: ignore", "g.yml, line 2: on_unsupported: expected 'refuse' or 'drop', got another string"),
         (ONE + "retry: {attempts: 0}", "g.yml, line 2: retry.attempts: attempts must be a whole number of at least 1"),
         (ONE + "retry: {kinds: [oops]}", "g.yml, line 2: retry.kinds.0: 'oops' is not a valid ErrorKind"),
         (ONE + "keys: {k: {hash: cw-secret}}", "g.yml, line 2: keys.k.hash: expected a hash, as `crosswalk serve --new-key` prints it"),
         (ONE + "keys:\n  k: {hash: '" + HASH + "', models: [b, 'z*']}", "g.yml, line 3: keys.k.models: no model of the file is called 'b'; an alias does not count"),
         (ONE + "keys:\n  k: {hash: '" + HASH + "'}\n  l: {hash: '" + HASH + "'}", "g.yml, line 4: keys.l.hash: the same hash as that of 'k'"),
-        (ONE + "keys: {k: {}}", "g.yml, line 2: keys.k: expected the key 'hash'"),
+        (ONE + "keys:\n  k: {hash: '" + HASH + "', expires: 2027-01-31}", "g.yml, line 3: keys.k.expires: expected an ISO 8601 time with its zone, got '2027-01-31'"),
+        (ONE + "keys: {k: {hash: '" + HASH + "', budget_per_month: 0}}", "g.yml, line 2: keys.k.budget_per_month: expected a number above 0"),
+        (ONE + "keys: {k: {}}", "g.yml, line 2: keys.k.hash: the key is missing"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_said_with_its_line_and_key(text: str, error: str) -> None:

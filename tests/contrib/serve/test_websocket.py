@@ -185,11 +185,12 @@ def test_a_websocket_behind_a_request_is_refused(upstream: ReplayServer, gateway
     ("offer", "status"),
     [
         (OFFER + b"content-length: 2\r\n\r\n{}", 400),
-        (OFFER + b"x: y\r\n" * 200 + b"\r\n", 400),
+        (OFFER + b"x: y\r\n" * 200 + b"\r\n", 431),
+        (OFFER + b"x: " + b"y" * 20_000 + b"\r\n\r\n", 400),
         (OFFER.replace(b"sec-websocket-key: ", b"other: ") + b"\r\n", 400),
         (OFFER.replace(b"/v1/responses", b"/v1/messages") + b"\r\n", 403),
     ],
-    ids=["a body", "many headers", "no key", "another page"],
+    ids=["a body", "many headers", "a long header", "no key", "another page"],
 )
 def test_a_wrong_handshake_is_refused(gateway: Live, offer: bytes, status: int) -> None:
     assert sent(gateway, offer).startswith(b"HTTP/1.1 %d " % status)
