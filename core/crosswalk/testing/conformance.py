@@ -143,10 +143,8 @@ class ProviderConformance:
                     "\n".join([*lines, "read this, then run pytest --snapshot-update"]), pytrace=False
                 )
 
-    def test_typed_fields_that_no_capture_shows_are_reported(
-        self, record_property: Callable[[str, object], None]
-    ) -> None:
-        """Such a field is not a failure: the end of the run lists it."""
+    def test_what_no_capture_shows_is_reported(self, record_property: Callable[[str, object], None]) -> None:
+        """It is not a failure: the end of the run lists it."""
         unproven_fields = unproven(registry.mapper(self.provider), self.conformance_captures())
         if unproven_fields:
             record_property(UNPROVEN, f"{self.provider}: {', '.join(unproven_fields)}")
