@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.errors import ConfigurationError, FramingError
+from crosswalk.errors import ConfigurationError, CrosswalkError, FramingError
 from crosswalk.manifest import STATEMENT_SUFFIX, manifest_of, read_recorded
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance
@@ -351,10 +351,13 @@ class Capture:
 
     def has_own_framing(self, mapper: Mapper) -> bool:
         """Whether the body is in the provider's own framing."""
-        framing, stripped_body = mapper.info.framing, self.body.lstrip(_LEADING_BYTES)
-        if framing is None or not stripped_body or self.status >= 400:
+        start = self.body.lstrip(_LEADING_BYTES)
+        if not start or self.status >= 400:
             return False
-        decoder = framing(stripped_body, Limits(), self.content_type)
+        try:
+            decoder = mapper.own_decoder(start, Limits(), self.content_type)
+        except CrosswalkError:  # reading it says why
+            return False
         return decoder is not None and not isinstance(decoder, NeedMore)
 
     def events(self, mapper: Mapper | None = None) -> list[Any]:

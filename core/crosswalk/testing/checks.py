@@ -105,6 +105,17 @@ def as_stated(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", fact, difference)
 
 
+def _problems_of(name: str, case: Case) -> list[Problem]:
+    """Return the problems that a check finds. Whatever a plugin does, the kit goes on."""
+    problems: list[Problem] = []
+    try:
+        problems.extend(CHECKS[name](case))
+    except Exception as error:
+        message = f"the check cannot go on: {type(error).__name__}"
+        problems.append(case.problem("P4", name, message))
+    return [attrs.evolve(problem, check=name) for problem in problems]
+
+
 # -------------------------------------------------------------------------------- evidence
 # What no recording shows, and declarations that no recording bears out.
 
@@ -304,5 +315,5 @@ def check_capture(
     if case.refusal is not None:
         problem = case.problem("P4", "as it is", case.refusal)
         return [attrs.evolve(problem, check=name) for name in names if name == "never silently wrong"]
-    problems = [attrs.evolve(problem, check=name) for name in names for problem in CHECKS[name](case)]
+    problems = [problem for name in names for problem in _problems_of(name, case)]
     return [problem for problem in problems if not any(one.covers(problem) for one in known_exceptions)]
