@@ -9,7 +9,6 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.errors import PluginError
 from crosswalk.formats.tables import option_paths
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, is_cancellation, registry
