@@ -106,7 +106,7 @@ def test_known_problems_are_listed_and_do_not_count(run: Run, captures: Captures
     (tmp_path / "known").write_text(
         """
         # two servers
-        body and stream agree: captures/a: the server sampled again
+        body and stream agree: captures/a message.content: the server sampled again
         nothing lost: a: never seen
         nothing lost: elsewhere/a: of another folder
         """
