@@ -1,4 +1,4 @@
-"""Measures the share of small faults of a plugin that the kit finds: ``python scripts/plugin_mutants.py --count 200 --seed 1``.
+"""Measures the share of small faults of a plugin that the kit finds: ``python scripts/plugin_mutants.py --seed 1``.
 
 The plugins are those of ``tests/planted``, which stand on ``crosswalk.plugins`` alone, as a stranger's does, with the
 recordings and statements there. Each mutant is one change that nobody has chosen: a constant is another, a comparison is
@@ -27,10 +27,9 @@ import attrs
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests")]
 
-from mutate import Replacer, changes  # noqa: E402
-
 from crosswalk.plugin.registry import Registry  # noqa: E402
 from crosswalk.testing import Capture, check_capture, check_pair, pairs  # noqa: E402
+from mutate import Replacer, changes  # noqa: E402
 from planted.more_recordings import MORE_RECORDINGS  # noqa: E402
 from planted.recordings import RECORDINGS  # noqa: E402
 

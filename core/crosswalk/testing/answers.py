@@ -195,32 +195,31 @@ _ERROR: Final[dict[str, Any]] = {
 
 
 def errors_show(case: Case) -> Iterator[Problem]:
-    """P4: with an error in place of an event, or of the body, the answer is an error, or it raises."""
-    if not case.is_answer:
-        return
-    error_index = len(case.events) // 2
-    frames = case.frames.copy()
-    if frames[error_index][1] is not None:
-        frames[error_index] = (
-            frames[error_index][0],
-            "error",
-        )  # an event that is named after another kind is not an error
-    is_text = frames[error_index][1] in case.mapper.info.text_events
-    error = {"data": _ERROR["error"]["message"]} if is_text else _ERROR
-    events = [*case.events[:error_index], error, *case.events[error_index + 1 :]]
-    changed_outcome = case.map_bytes(case.reframed(frames, case.events)(events))
-    if changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error":
-        error_fate = (
-            "is left in the extensions"
-            if "error" in str(_extensions(changed_outcome.response))
-            else "is gone"
-        )
-        yield case.problem(
-            "P4",
-            f"event {error_index + 1} an error",
-            f"the answer is whole, and the error {error_fate}",
-            about="error",
-        )
+    """P4: with an error in place of an event, or of the body, the answer is an error, or it raises.
+
+    It comes in the middle, with the rest behind it; and at the beginning, after one event and at the end, as the last.
+    """
+    count = len(case.events)
+    for error_index, is_last in (
+        (count // 2, False),
+        *((index, True) for index in sorted({0, 1, count - 1})),
+    ):
+        if not case.is_answer or error_index >= count:
+            continue
+        frames = case.frames.copy()
+        if frames[error_index][1] is not None:  # an event that is named after another kind is not an error
+            frames[error_index] = (frames[error_index][0], "error")
+        is_text = frames[error_index][1] in case.mapper.info.text_events
+        error = {"data": _ERROR["error"]["message"]} if is_text else _ERROR
+        rest = [] if is_last else case.events[error_index + 1 :]
+        events = [*case.events[:error_index], error, *rest]
+        changed_outcome = case.map_bytes(case.reframed(frames, case.events)(events))
+        if changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error":
+            is_left = "error" in str(_extensions(changed_outcome.response))
+            error_fate = "is left in the extensions" if is_left else "is gone"
+            place = f"event {error_index + 1} an error"
+            yield case.problem("P4", place, f"the answer is whole, and the error {error_fate}", about="error")
+            return
 
 
 def failures_are_errors(case: Case) -> Iterator[Problem]:

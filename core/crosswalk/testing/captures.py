@@ -216,6 +216,14 @@ def _logprobs(response: ChatResponse) -> dict[str, Any]:
     return {"count": len(tokens) or None, "first": first, "last": last}
 
 
+def _media(response: ChatResponse) -> list[Any]:
+    return [one.metadata.get("media_type") for one in response.segments if one.type is SegmentType.MEDIA]
+
+
+def _duration(response: ChatResponse) -> float | None:
+    return response.metadata.request_duration.total_seconds() or None
+
+
 def _of_error(name: str) -> Callable[[ChatResponse], Any]:
     return lambda response: None if response.error_info is None else getattr(response.error_info, name)
 
@@ -224,72 +232,30 @@ def _identity(name: str) -> Callable[[ChatResponse], Any]:
     return lambda response: _unless(response, name, getattr(response, name))
 
 
-_MAP_DELTA: Final = "yield it in map_delta as ResponseDelta({}=…)"
+_DELTA: Final = "yield it in map_delta as ResponseDelta({}=…)"
 _FACTS: Final[dict[str, _Fact]] = {
-    "text": _Fact(_text, lambda choice: choice.message.content, _MAP_DELTA.format("content_delta")),
-    "reasoning": _Fact(
-        _text, lambda choice: _content(choice, SegmentType.REASONING), _MAP_DELTA.format("reasoning_delta")
-    ),
-    "refusal": _Fact(_text, _refusal, _MAP_DELTA.format("refusal_delta")),
-    "calls": _Fact(
-        _calls,
-        lambda choice: choice.message.tool_calls or (),
-        "take it with state.take_tool_call, whole=True if it comes at once",
-    ),
-    "finish": _Fact(
-        _member_of(FinishReason),
-        lambda choice: choice.finish_reason,
-        "give the provider's word its meaning in map_finish_reason",
-    ),
-    "raw_finish": _Fact(
-        _text, lambda choice: choice.raw_finish_reason, _MAP_DELTA.format("raw_finish_reason")
-    ),
-    "choices": _Fact(
-        _choices,
-        lambda response: [response, *response.alternatives],
-        "give each delta the number of its choice: ResponseDelta(choice=…)",
-    ),
-    "order": _Fact(
-        _texts(tuple(SegmentType)),
-        lambda response: [str(segment.type) for segment in response.segments],
-        "yield the deltas of an event in the order of its parts",
-    ),
-    "media": _Fact(
-        _texts(),
-        lambda response: [
-            one.metadata.get("media_type") for one in response.segments if one.type is SegmentType.MEDIA
-        ],
-        "yield it in map_delta as ResponseDelta(segment=Segment(SegmentType.MEDIA, …))",
-    ),
-    "logprobs": _Fact(
-        _object_of("count", "first", "last"), _logprobs, _MAP_DELTA.format("content_delta=…, logprobs")
-    ),
-    "usage": _Fact(
-        _usage,
-        lambda response: {name: _count(response, name) for name in COUNTS},
-        "give it in map_usage, with accept_count",
-    ),
-    "model": _Fact(_text, _identity("model"), "take it with state.take_identity, or state.identify(model=…)"),
-    "id": _Fact(_text, _identity("id"), "take it with state.take_identity, or state.identify(id=…)"),
-    "created": _Fact(
-        _time,
-        _identity("created"),
-        "take it in its unit, with state.take_identity or state.identify(created=…)",
-    ),
-    "duration": _Fact(
-        _seconds,
-        lambda response: response.metadata.request_duration.total_seconds() or None,
-        "set state.request_duration, in the unit of the provider",
-    ),
-    "error": _Fact(
-        _member_of(ErrorKind), _of_error("kind"), "give the code its kind: error_info(…, codes=…)"
-    ),
+    "text": _Fact(_text, lambda one: one.message.content, _DELTA.format("content_delta")),
+    "reasoning": _Fact(_text, lambda one: _content(one, SegmentType.REASONING), _DELTA.format("reasoning_delta")),
+    "refusal": _Fact(_text, _refusal, _DELTA.format("refusal_delta")),
+    "calls": _Fact(_calls, lambda one: one.message.tool_calls or (), "take it with state.take_tool_call"),
+    "finish": _Fact(_member_of(FinishReason), lambda one: one.finish_reason, "give it its meaning in map_finish_reason"),
+    "raw_finish": _Fact(_text, lambda one: one.raw_finish_reason, _DELTA.format("raw_finish_reason")),
+    "choices": _Fact(_choices, lambda response: [response, *response.alternatives], _DELTA.format("choice=NUMBER, …")),
+    "order": _Fact(_texts(tuple(SegmentType)), lambda one: [str(part.type) for part in one.segments], "yield in that order"),
+    "media": _Fact(_texts(), _media, _DELTA.format("segment=Segment(SegmentType.MEDIA, …), …")),
+    "logprobs": _Fact(_object_of("count", "first", "last"), _logprobs, _DELTA.format("content_delta=…, logprobs")),
+    "usage": _Fact(_usage, lambda one: {name: _count(one, name) for name in COUNTS}, "accept_count in map_usage"),
+    "model": _Fact(_text, _identity("model"), "take it with state.take_identity"),
+    "id": _Fact(_text, _identity("id"), "take it with state.take_identity"),
+    "created": _Fact(_time, _identity("created"), "take it in its unit: state.identify(created=…)"),
+    "duration": _Fact(_seconds, _duration, "set state.request_duration, in its unit"),
+    "error": _Fact(_member_of(ErrorKind), _of_error("kind"), "give the code its kind: error_info(…, codes=…)"),
     "error_code": _Fact(_text, _of_error("code"), "give it in ErrorInfo(code=…)"),
     "error_message": _Fact(_text, _of_error("message"), "give it in ErrorInfo(message=…)"),
     "retryable": _Fact(_flag, _of_error("retryable"), "give it in ErrorInfo(retryable=…)"),
     "complete": _Fact(_flag, lambda response: response.is_complete, "it follows from finish and error"),
-    "raises": _Fact(_text, lambda response: None, "raise it in the hook that reads this"),
-}
+    "raises": _Fact(_text, lambda _: None, "raise it in the hook that reads this"),
+}  # fmt: skip
 """What a statement may say of an answer, in the order of a draft."""
 NAMES: Final = tuple(_FACTS)
 """The names that a statement may have."""

@@ -103,7 +103,7 @@ def test_two_choices_are_compared_each_by_its_own_facts(tmp_path: Path) -> None:
     capture = attrs.evolve(recording.capture, says={"choices": [{"finish": "stop"}, {"text": "no"}]})
     (problem,) = check_capture(registry.mapper("strings"), capture, checks=["as stated"])
     assert "choices[1].text: stated as" in str(problem)
-    assert problem.message.endswith("; give each delta the number of its choice: ResponseDelta(choice=…)")
+    assert problem.message.endswith("; yield it in map_delta as ResponseDelta(choice=NUMBER, …=…)")
 
 
 def test_each_difference_comes_with_its_remedy_and_first(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ def test_each_difference_comes_with_its_remedy_and_first(tmp_path: Path) -> None
     found = problems(tmp_path, ANSWER, statement)
     assert [problem.message.rpartition("; ")[2] for problem in found] == [
         "yield it in map_delta as ResponseDelta(content_delta=…)",
-        "give the provider's word its meaning in map_finish_reason",
-        "give it in map_usage, with accept_count",
+        "give it its meaning in map_finish_reason",
+        "accept_count in map_usage",
         "give it in ErrorInfo(code=…)",
     ]
     (capture,) = load_captures(tmp_path)
