@@ -263,6 +263,11 @@ _CHOICE_NAMES: Final = ("text", "reasoning", "refusal", "calls", "finish", "raw_
 """The names of the facts about each of ``choices``."""
 
 
+def remedy_of(fact: str) -> str:
+    """Return what the author of a plugin does about a *fact* from :func:`stated_differences`."""
+    return _FACTS[re.split(r"[.[]", fact)[0]].remedy
+
+
 def stated_differences(
     statement: Mapping[str, Any], response: ChatResponse | None, error: str | None, message: str = ""
 ) -> list[tuple[str, str]]:
@@ -291,7 +296,7 @@ def stated_differences(
     ]
     if not differences and "complete" in statement:
         differences += _differences("complete", statement["complete"], response, response)
-    return [(name, f"{text}; {_FACTS[re.split(r'[.[]', name)[0]].remedy}") for name, text in differences]
+    return differences
 
 
 def _differences(

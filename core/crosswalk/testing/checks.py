@@ -22,7 +22,7 @@ from crosswalk.testing.answers import (
     output_shows,
     recognizes_its_own,
 )
-from crosswalk.testing.captures import Capture, Write, stated_differences, written
+from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, written
 from crosswalk.testing.case import Case, Tally, decoded, reader_options
 from crosswalk.testing.lossless import never_silently_wrong, nothing_lost
 from crosswalk.testing.pairing import (
@@ -102,7 +102,7 @@ def as_stated(case: Case) -> Iterator[Problem]:
     )
     error_name, _, message = (read_outcome.error or "").partition(": ")
     for fact, difference in stated_differences(statement, response, error_name or None, message):
-        yield case.problem("P4", fact, difference)
+        yield case.problem("P4", fact, f"{difference}; {remedy_of(fact)}")
 
 
 def _problems_of(name: str, case: Case) -> list[Problem]:

@@ -479,12 +479,14 @@ def _finish_words(
             yield case.problem(
                 "P4", place, f"the finish word {word!r} is read as {finish}", about="finish_reason"
             )
-        elif (
-            reasons is _WHOLE_REASONS
-            and str(word) not in f"{changed_outcome.response}{changed_outcome.deltas}"
-        ):
+        elif reasons is _WHOLE_REASONS and not _holds(changed_outcome, str(word)):
             message = f"the finish word {word!r} is passed on as {reported_word!r}"
             yield case.problem("P4", place, message, about="finish_reason")
+
+
+def _holds(outcome: Outcome, word: str) -> bool:
+    """Whether *word* is somewhere in the answer or its deltas."""
+    return bool(occurrences(outcome.response, word) or occurrences(outcome.deltas, word))
 
 
 _UNKNOWN_CODE: Final = 7070707
