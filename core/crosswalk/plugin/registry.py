@@ -871,7 +871,7 @@ class Registry:
             )
             error.add_note("If its plugin was installed after this program began, call registry.refresh().")
             raise error
-        foreign = [*dict.fromkeys(distribution_of(point) for point in points if not is_ours(point))]
+        foreign = [*dict.fromkeys(str(distribution_of(point)) for point in points if not is_ours(point))]
         if len(foreign) > 1:
             message = f"provider {name!r} is in several distributions, {', '.join(foreign)}: the last one's hooks come first"
             warnings.warn(message, RuntimeWarning, stacklevel=4)
