@@ -44,7 +44,11 @@ def test_what_cannot_be_wrong_is_not_changed() -> None:
 
 def test_a_seed_chooses_the_same_mutants_again() -> None:
     first = plugin_mutants.chosen(4, 7, ["rows", "coded"])
-    assert first == plugin_mutants.chosen(4, 7, ["rows", "coded"]) != plugin_mutants.chosen(4, 8, ["rows", "coded"])
+    assert (
+        first
+        == plugin_mutants.chosen(4, 7, ["rows", "coded"])
+        != plugin_mutants.chosen(4, 8, ["rows", "coded"])
+    )
     assert all(": " in plugin_mutants.described(*mutant) for mutant in first)
 
 
@@ -54,6 +58,6 @@ def test_a_mutant_is_found_by_what_the_right_plugin_does_not_have() -> None:
         for number, (node, name, _) in enumerate(
             plugin_mutants.mutants(ast.parse(plugin_mutants.source_of("coded")))
         )
-        if name == "change text" and ast.unparse(node) == "'coded'" or name == "return None"
+        if (name == "change text" and ast.unparse(node) == "'coded'") or name == "return None"
     )
     assert plugin_mutants.result_of(("coded", number), stated=False)[1] is None
