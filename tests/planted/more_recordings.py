@@ -8,7 +8,7 @@ import attrs
 import orjson
 
 from planted import netstrings, sealed
-from planted.recordings import CALL, Recording, answered, failed, lines, record, sse
+from planted.recordings import CALL, TWO, Recording, answered, failed, lines, record, sse
 
 SECONDS = 1767260700
 
@@ -49,7 +49,7 @@ NETSTRINGS = [
     *strung("call", BEGIN, ["f", 0, 0, "c-81", "tides", '{"port": '], ["g", 0, 0, '"Brest"}'], SUM, ["z", 0, "f", None],
             **answered("tool_calls", "f", **SALT, calls=[CALL])),
     *strung("two", BEGIN, ["w", 0, "Left", -0.5], ["w", 1, "Right", -0.25], SUM, ["z", 0, "e", None], ["z", 1, "m", None],
-            **answered("stop", "e", **SALT, text="Left")),
+            **answered("stop", "e", **SALT, text="Left", choices=TWO)),
     *strung("denied", BEGIN, ["n", 0, "I will not say."], SUM, ["z", 0, "e", None],
             **answered("stop", "e", **SALT, refusal="I will not say.", complete=False)),
     *strung("barred", BEGIN, ["w", 0, "I ", None], SUM, ["z", 0, "x", None],
@@ -104,7 +104,7 @@ LANES = [
     *lanes("call", {"apply": [{"slot": 0, "ref": "c-81", "skill": "tides", "with": '{"port": "Brest"}'}], "cause": "applied"},
            **answered("tool_calls", "applied", **OAK, calls=[CALL])),
     *lanes("two", {"utter": "Left", "cause": "natural"}, {"utter": "Right", "cause": "exhausted"},
-           **answered("stop", "natural", **OAK, text="Left")),
+           **answered("stop", "natural", **OAK, text="Left", choices=TWO)),
     *lanes("denied", {"decline": "I will not say.", "cause": "natural"},
            **answered("stop", "natural", **OAK, refusal="I will not say.", complete=False)),
     *lanes("cited", {"utter": "High at six.", "quote": [{"href": "https://tides.example/brest"}], "cause": "natural"},
@@ -161,7 +161,7 @@ GROWN = [
            **answered("tool_calls", "needs_tools", **FERN, calls=[{"id": "c-81", "name": "tides", "arguments": GIVEN["input"]}])),
     *grown("two", [{"answer": "Le", "phase": "running"}, {"answer": "Ri", "phase": "running"}],
            [{"answer": "Left", "phase": "finished"}, {"answer": "Right", "phase": "stopped_at_limit"}],
-           **answered("stop", "finished", **FERN, text="Left")),
+           **answered("stop", "finished", **FERN, text="Left", choices=TWO)),
     *grown("barred", {"answer": "I", "phase": "running"}, {"answer": "I ", "phase": "withheld"},
            **answered("content_filter", "withheld", **FERN, text="I ")),
     record("lost", lines({"job": JOB, "drafts": [{"number": 0, "answer": "Half", "phase": "running"}]},
@@ -204,7 +204,7 @@ SEALED = [
            **answered("tool_calls", "2", **ELM, calls=[CALL])),
     recorded("two", HEAD, ("text", {"b": 0, "v": "Left"}), ("text", {"b": 1, "v": "Right"}), USE,
                           ("end", {"b": 0, "stop": 0}), ("end", {"b": 1, "stop": 1}),
-           **answered("stop", "0", **ELM, text="Left")),
+           **answered("stop", "0", **ELM, text="Left", choices=TWO)),
     recorded("denied", HEAD, ("no", {"b": 0, "v": "I will not say."}), USE, ("end", {"b": 0, "stop": 0}),
            **answered("stop", "0", **ELM, refusal="I will not say.", complete=False)),
     recorded("barred", HEAD, ("text", {"b": 0, "v": "I "}), USE, ("end", {"b": 0, "stop": 3}),
@@ -268,7 +268,7 @@ PATCHES = [
              **answered("length", "budget", **MOSS, text="One two", complete=False)),
     *patched("call", {"calls": [CALL], "end": "calls"}, **answered("tool_calls", "calls", **MOSS, calls=[CALL])),
     *patched("two", {"text": "Left", "end": "complete"}, {"text": "Right", "end": "budget"},
-             **answered("stop", "complete", **MOSS, text="Left")),
+             **answered("stop", "complete", **MOSS, text="Left", choices=TWO)),
     *patched("denied", {"refusal": "I will not say.", "end": "complete"},
              **answered("stop", "complete", **MOSS, refusal="I will not say.", complete=False)),
     *patched("barred", {"text": "I ", "end": "policy"}, **answered("content_filter", "policy", **MOSS, text="I ")),

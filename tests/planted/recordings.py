@@ -60,7 +60,12 @@ NO_ARGUMENTS = {"id": "c-82", "name": "now", "arguments": ""}
 def answered(finish: str, raw: str, **more: Any) -> dict[str, Any]:
     """The statements about an answer. Each that *more* does not make says that there is nothing."""
     nothing: dict[str, Any] = {"text": None, "reasoning": None, "refusal": None, "calls": [], "error": None}
+    nothing |= {"choices": None, "media": None, "duration": None}
     return {**nothing, "finish": finish, "raw_finish": raw, "created": CREATED, "usage": USAGE, **more}
+
+
+TWO = [{"text": "Left", "finish": "stop"}, {"text": "Right", "finish": "length"}]
+"""The choices of each recording of two."""
 
 
 def failed(kind: str, *, retryable: bool, **more: Any) -> dict[str, Any]:

@@ -61,14 +61,14 @@ def run(arguments: argparse.Namespace) -> int:
         for folder, folder_files in files_by_folder:
             report = _Report()
             label = folder if arguments.corpus is None else Path("corpus", folder.name)
-            for task, outcome in _checked(
-                folder, folder_files, mapper, arguments.sample, map_tasks, report, canonical_answers
-            ):
+            captures = _captures(folder_files, mapper, report)
+            if names := unproven(mapper, captures):
+                _write(f"{label}: no recording of {', '.join(names)}")
+            tasks = _tasks(captures, mapper, arguments.sample, canonical_answers)
+            for task, outcome in zip(tasks, map_tasks(_perform, tasks), strict=True):
                 report.add(label, outcome, known_exceptions)
                 progress.advance(len(task.captures) % 2)  # a pair was counted already
             _write(f"{label}: {report}")
-            if unproven_names := unproven(mapper, report.captures):
-                _write(f"{label}: unproven, in no capture: {', '.join(unproven_names)}")
             total_report.include(report)
     if len(files_by_folder) > 1:
         _write(f"in all: {total_report}")
@@ -173,16 +173,8 @@ def _mapping(jobs: int, settings: Settings) -> Iterator[_Each]:
         yield executor.map
 
 
-def _checked(
-    folder: Path,
-    files: list[Path],
-    mapper: Mapper,
-    sample: int | None,
-    map_tasks: _Each,
-    report: _Report,
-    canonical_answers: Mapping[Path, Any],
-) -> Iterator[tuple[_Task, _Outcome]]:
-    """Check the captures of one folder and their pairs. *report* gets the captures that are left out."""
+def _captures(files: list[Path], mapper: Mapper, report: _Report) -> list[Capture]:
+    """The captures of one folder. *report* gets those that are left out."""
     captures = []
     endpoints = mapper.endpoints()
     for file in files:
@@ -191,14 +183,18 @@ def _checked(
             report.skipped.append(str(capture.path))
         else:
             captures.append(capture)
-    report.captures += captures
+    return captures
+
+
+def _tasks(
+    captures: list[Capture], mapper: Mapper, sample: int | None, canonical_answers: Mapping[Path, Any]
+) -> list[_Task]:
     folder_files = tuple(one.file for one in captures)
     tasks = [
         _Task(mapper.provider, sample, (one,), folder_files, canonical_answers.get(one.file))
         for one in captures
     ]
-    tasks += [_Task(mapper.provider, sample, pair) for pair in pairs(captures)]
-    yield from zip(tasks, map_tasks(_perform, tasks), strict=True)
+    return tasks + [_Task(mapper.provider, sample, pair) for pair in pairs(captures)]
 
 
 @attrs.define
@@ -209,7 +205,6 @@ class _Report:
     problems: int = 0
     excepted: int = 0
     skipped: list[str] = attrs.field(factory=list)
-    captures: list[Capture] = attrs.field(factory=list)
     _causes: Counter[tuple[str, ...]] = attrs.field(factory=Counter)
 
     def add(self, folder: Path, outcome: _Outcome, known_exceptions: list[KnownException]) -> None:

@@ -38,6 +38,7 @@ def _row(entry: ProviderEntry) -> dict[str, Any]:
         "speaks": [],
         "builds_requests": False,
         "documentation": None,
+        "ignored": [],
         "state": "blocked" if entry.blocked else "ok",
         "error": None,
     }
@@ -48,6 +49,7 @@ def _row(entry: ProviderEntry) -> dict[str, Any]:
             return {**row, "state": "broken", "error": str(error)}
         info = mapper.info
         row.update(title=info.title, endpoints=list(info.endpoints), documentation=info.documentation)
+        row.update(ignored=list(mapper.ignored))
         row.update(speaks=list(info.speaks), builds_requests=mapper.build_request is not None)
     return row
 
@@ -55,7 +57,9 @@ def _row(entry: ProviderEntry) -> dict[str, Any]:
 def _cells(row: dict[str, Any]) -> list[str]:
     distribution = " ".join(filter(None, (row["distribution"], row["version"])))
     state = f"{row['state']}: {row['error']}" if row["error"] else row["state"]
-    if row["overrides"]:
+    if row["ignored"]:
+        state += f", overridden by {' '.join(row['ignored'])}: broken, ignored"
+    elif row["overrides"]:
         state += f", overrides {' '.join(row['overrides'])}"
     requests_cell = "yes" if row["builds_requests"] else ""
     return [

@@ -654,7 +654,7 @@ class ChatWriter(Writer):
         spelled_event: Event = copy_json(event)
         try:
             spell(spelled_event)
-        except (AttributeError, LookupError, TypeError, ValueError):
+        except Exception:
             return event  # the stored fields have another shape than that server's answers
         return spelled_event
 

@@ -51,6 +51,7 @@ from crosswalk.types.json import (
     adopted,
     copy_json,
     dump_json,
+    is_finite,
     may_repeat_keys,
     merge,
     merge_rules,
@@ -552,7 +553,12 @@ class EventMapper:
             raise mapper.broken(f"map_usage gave {type(usage).__name__}, not UsageInfo")
         residue = event if type(event) is dict else {"event": event}
         if residue:
-            prune(residue, empty_containers_sent)
+            try:
+                prune(residue, empty_containers_sent)
+            except RecursionError:
+                if is_finite(residue):
+                    raise
+                raise mapper.broken("it left in the event a value that holds itself") from None
         if mapper.extensions is not None:
             extensions = mapper.extensions(event, state)
             residue = {} if extensions is None else extensions

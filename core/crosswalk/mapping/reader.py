@@ -751,9 +751,7 @@ class Reader:
         """Raise, on the first delta, why there are no frames: a limit was passed, or a plugin failed at framing."""
         if isinstance(error, MappingError):
             raise self._explain(error) from None
-        if self._mapper.info.framing is None:
-            raise error  # the caller passed something other than bytes
-        raise self._mapper.broken(f"its framing failed with {type(error).__name__}") from error
+        raise error  # the caller passed something other than bytes, or a plugin failed
         yield
 
     def _damaged(self, error: Exception) -> PluginError:

@@ -159,8 +159,11 @@ API: Final = 1
 
 It changes only with the major version of ``crosswalk-llm``.
 """
-API_MINOR: Final = 0
-"""The minor version of the plugin API. It grows with each new name, argument or field."""
+API_MINOR: Final = 1
+"""The minor version of the plugin API. It grows with each new name, argument or field.
+
+1.1: ``framing`` gets the content type.
+"""
 
 
 class Recognition(IntEnum):

@@ -9,14 +9,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module, invalidate_caches
-from inspect import getattr_static
+from inspect import Parameter, getattr_static, signature
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 import pluggy
 
-from crosswalk.errors import ErrorInfo, PluginError, UnknownFinishReasonError, UnknownProviderError
+from crosswalk.errors import (
+    ErrorInfo,
+    MappingError,
+    PluginError,
+    UnknownFinishReasonError,
+    UnknownProviderError,
+)
 from crosswalk.lazy import pattern
 from crosswalk.plugin.hooks import API, API_MINOR, PROJECT, ProviderHooks, ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.installed import (
@@ -33,7 +39,7 @@ from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import copy_json
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason
-from crosswalk.wire.framing import DEFAULT, Limits, SniffingDecoder
+from crosswalk.wire.framing import DEFAULT, Decoder, Frame, Limits, NeedMore, SniffingDecoder
 from crosswalk.words import right_word
 
 if TYPE_CHECKING:
@@ -98,6 +104,7 @@ class Mapper:
         has_terminal: whether the API signals the end of an answer. If not, the end of the input is the end.
         is_unmodified: whether one plugin implements all mapping hooks, unwrapped, and its class declares its own paths,
             so that the promise of ``ProviderInfo.text_paths`` holds.
+        ignored: the distributions with a broken override of it, in place of which the shipped provider is used.
         lookup: returns another provider's mapper, for the dialects that this one also speaks, or ``None`` if there is
             no registry.
         shipped: the provider as Crosswalk ships it, which recognizes its dialect for servers that also speak it, or
@@ -115,6 +122,7 @@ class Mapper:
     build_request: Callable[[Any], Any] | None = None
     has_terminal: bool
     is_unmodified: bool
+    ignored: tuple[str, ...] = ()
     lookup: Callable[[str], Mapper] | None = None
     shipped: Mapper | None = None
     _dialects: dict[str, tuple[Mapper, Mapper]] = attrs.field(factory=dict, init=False)
@@ -154,7 +162,38 @@ class Mapper:
     def new_decoder(self, limits: Limits = DEFAULT, *, content_type: str = "") -> SniffingDecoder:
         """Return the decoder of an answer with the HTTP content type *content_type*, without parameters."""
         info = self.info
-        return SniffingDecoder(limits, info.framing, content_type=content_type, text_events=info.text_events)
+        own = None if info.framing is None else self.own_decoder
+        return SniffingDecoder(limits, own, content_type=content_type, text_events=info.text_events)
+
+    def own_decoder(self, start: bytes, limits: Limits, content_type: str) -> Decoder | NeedMore | None:
+        """Return what ``ProviderInfo.framing`` gives, called with as many arguments as it takes.
+
+        Raises:
+            PluginError: it fails, or gives something else.
+        """
+        framing = self.info.framing
+        if framing is None:
+            return None
+        arguments = (start, limits, content_type)[: _positional_count(framing)]
+        decoder = self.call_framing(framing, *arguments)
+        if decoder is None or isinstance(decoder, NeedMore):
+            return decoder
+        if not all(callable(getattr(decoder, name, None)) for name in ("decode", "flush")):
+            raise self.broken(f"its framing gave {type(decoder).__name__}, not a decoder")
+        return _FencedDecoder(self, decoder)
+
+    def call_framing(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call *function*, a part of the plugin's framing.
+
+        Raises:
+            PluginError: it fails with any error that is not of the bytes. Its ``SystemExit`` must not end the program.
+        """
+        try:
+            return function(*arguments)
+        except BaseException as error:
+            if isinstance(error, MappingError) or is_cancellation(error):
+                raise
+            raise self.broken(f"its framing failed with {type(error).__name__}") from error
 
     def new_state(self) -> MappingState:
         """Return the state of a new answer."""
@@ -163,6 +202,41 @@ class Mapper:
     def broken(self, cause: str) -> PluginError:
         """Return the error for a plugin that breaks its hookspec."""
         return PluginError(f"provider {self.provider!r}: {cause}", plugin=self.provider)
+
+
+@attrs.frozen
+class _FencedDecoder:
+    """The decoder of a plugin's own framing. Its failures are the plugin's, and what it gives are frames."""
+
+    _mapper: Mapper
+    _decoder: Decoder
+
+    def decode(self, chunk: bytes) -> list[Frame]:
+        return self._checked(self._mapper.call_framing(self._decoder.decode, chunk))
+
+    def flush(self) -> list[Frame]:
+        return self._checked(self._mapper.call_framing(self._decoder.flush))
+
+    def _checked(self, frames: Any) -> list[Frame]:
+        for frame in frames if isinstance(frames, list) else (frames,):
+            is_frame = isinstance(frame, tuple) and len(frame) == 2 and isinstance(frame[0], bytes)
+            if not is_frame or not isinstance(frame[1], str | None):
+                raise self._mapper.broken(f"its decoder gave {type(frame).__name__}, not bytes and a name")
+        return list(frames)
+
+
+_FRAMING_ARGUMENTS: Final = 3
+
+
+def _positional_count(framing: Callable[..., Any]) -> int:
+    """Return how many of the arguments of a framing *framing* takes by position."""
+    try:
+        kinds = [parameter.kind for parameter in signature(framing).parameters.values()]
+    except (TypeError, ValueError):  # written in C
+        return _FRAMING_ARGUMENTS
+    if Parameter.VAR_POSITIONAL in kinds:
+        return _FRAMING_ARGUMENTS
+    return sum(kind in (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds)
 
 
 def resolve(
@@ -182,6 +256,11 @@ def resolve(
     }
     info, plugins = hooks.get("provider_info", _nothing)(), [*manager.get_plugins()]
     check_info(info)
+    if info is not None and info.framing and _positional_count(info.framing) < _FRAMING_ARGUMENTS:
+        message = (
+            f"provider {provider!r}: since API 1.1 framing gets three arguments: start, limits, content_type"
+        )
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
     if "recognizes" in hooks:
         hooks["recognizes"] = _checked(provider, hooks["recognizes"])
     return Mapper(
@@ -378,7 +457,8 @@ def resolved_or_shipped(
         warnings.warn(
             f"{error}; it is ignored, and the shipped provider is used", RuntimeWarning, stacklevel=4
         )
-        return resolved_or_shipped(name, working_points, registered, lookup)
+        mapper = resolved_or_shipped(name, working_points, registered, lookup)
+        return attrs.evolve(mapper, ignored=(*mapper.ignored, str(error.distribution)))
 
 
 def _is_of(point: Point, distribution: str | None) -> bool:
@@ -791,6 +871,10 @@ class Registry:
             )
             error.add_note("If its plugin was installed after this program began, call registry.refresh().")
             raise error
+        foreign = [*dict.fromkeys(str(distribution_of(point)) for point in points if not is_ours(point))]
+        if len(foreign) > 1:
+            message = f"provider {name!r} is in several distributions, {', '.join(foreign)}: the last one's hooks come first"
+            warnings.warn(message, RuntimeWarning, stacklevel=4)
         mapper = resolved_or_shipped(name, points, registered_plugins, self.mapper)
         if self.is_shipped(name) and self.is_changed(name):
             mapper = attrs.evolve(mapper, shipped=self.shipped(name))

@@ -16,7 +16,7 @@ from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
 from crosswalk.formats.reading import ClientRequest, fields_with_names, table_of, with_tool_names
 from crosswalk.formats.tables import CLIENT_TOOLS
 from crosswalk.plugin.hooks import CallIds
-from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
+from crosswalk.plugin.registry import Mapper, Registry, is_cancellation, registry as default_registry
 from crosswalk.request import (
     Adaptation,
     ChatRequest,
@@ -670,9 +670,9 @@ def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
     assert mapper.build_request is not None, "the caller has looked"
     try:
         http_request = _named(mapper.build_request, request, mapper.provider)
-    except CrosswalkError:
-        raise
-    except Exception as error:
+    except BaseException as error:
+        if isinstance(error, CrosswalkError) or is_cancellation(error):
+            raise
         raise _broken(mapper.provider, f"build_request failed with {type(error).__name__}") from error
     if not isinstance(http_request, HTTPRequest):
         raise _broken(mapper.provider, f"build_request gives {type(http_request).__name__}, not HTTPRequest")

@@ -9,10 +9,9 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.errors import PluginError
 from crosswalk.formats.tables import option_paths
 from crosswalk.plugin.hooks import Recognition
-from crosswalk.plugin.registry import Mapper, registry
+from crosswalk.plugin.registry import Mapper, is_cancellation, registry
 from crosswalk.testing.case import NAME, Case, Place, answer, reader_options, strings
 from crosswalk.testing.perturbation import (
     MISSING,
@@ -28,7 +27,7 @@ from crosswalk.testing.perturbation import (
     show_path,
 )
 from crosswalk.text import clean_message, counted
-from crosswalk.types.json import dump_json
+from crosswalk.types.json import copy_json, dump_json, same_json
 from crosswalk.types.values import ErrorKind, FinishReason
 
 # ------------------------------------------------------------------------------- requested
@@ -196,32 +195,31 @@ _ERROR: Final[dict[str, Any]] = {
 
 
 def errors_show(case: Case) -> Iterator[Problem]:
-    """P4: with an error in place of an event, or of the body, the answer is an error, or it raises."""
-    if not case.is_answer:
-        return
-    error_index = len(case.events) // 2
-    frames = case.frames.copy()
-    if frames[error_index][1] is not None:
-        frames[error_index] = (
-            frames[error_index][0],
-            "error",
-        )  # an event that is named after another kind is not an error
-    is_text = frames[error_index][1] in case.mapper.info.text_events
-    error = {"data": _ERROR["error"]["message"]} if is_text else _ERROR
-    events = [*case.events[:error_index], error, *case.events[error_index + 1 :]]
-    changed_outcome = case.map_bytes(case.reframed(frames, case.events)(events))
-    if changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error":
-        error_fate = (
-            "is left in the extensions"
-            if "error" in str(_extensions(changed_outcome.response))
-            else "is gone"
-        )
-        yield case.problem(
-            "P4",
-            f"event {error_index + 1} an error",
-            f"the answer is whole, and the error {error_fate}",
-            about="error",
-        )
+    """P4: with an error in place of an event, or of the body, the answer is an error, or it raises.
+
+    It comes in the middle, with the rest behind it; and at the beginning, after one event and at the end, as the last.
+    """
+    count = len(case.events)
+    for error_index, is_last in (
+        (count // 2, False),
+        *((index, True) for index in sorted({0, 1, count - 1})),
+    ):
+        if not case.is_answer or error_index >= count:
+            continue
+        frames = case.frames.copy()
+        if frames[error_index][1] is not None:  # an event that is named after another kind is not an error
+            frames[error_index] = (frames[error_index][0], "error")
+        is_text = frames[error_index][1] in case.mapper.info.text_events
+        error = {"data": _ERROR["error"]["message"]} if is_text else _ERROR
+        rest = [] if is_last else case.events[error_index + 1 :]
+        events = [*case.events[:error_index], error, *rest]
+        changed_outcome = case.map_bytes(case.reframed(frames, case.events)(events))
+        if changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error":
+            is_left = "error" in str(_extensions(changed_outcome.response))
+            error_fate = "is left in the extensions" if is_left else "is gone"
+            place = f"event {error_index + 1} an error"
+            yield case.problem("P4", place, f"the answer is whole, and the error {error_fate}", about="error")
+            return
 
 
 def failures_are_errors(case: Case) -> Iterator[Problem]:
@@ -394,34 +392,48 @@ _FOREIGN_ANSWERS: Final[dict[str, Any]] = {
 def recognizes_its_own(case: Case) -> Iterator[Problem]:
     """P4: the plugin is not certain of others' answers, and no other provider is certain of this one."""
     mapper, own_providers = case.mapper, {case.mapper.provider, *case.mapper.info.speaks}
+    foreign_answers = [(name, event) for name, event in _FOREIGN_ANSWERS.items() if name not in own_providers]
     try:
-        foreign_answers = [
-            (name, event) for name, event in _FOREIGN_ANSWERS.items() if name not in own_providers
-        ]
         claimed_names = [name for name, event in foreign_answers if _is_certain(mapper, event)]
-        is_known = any(map(mapper.recognizes, case.events[:1]))
-    except Exception as error:  # from the code of a plugin
+        recognitions = [_recognition(mapper, event) for event in case.events]
+    except ValueError:
+        yield case.problem("P4", "detection", "recognizes changes the event")
+        return
+    except BaseException as error:  # from the code of a plugin
+        if is_cancellation(error):
+            raise
         yield case.problem("P4", "detection", f"fails with {type(error).__name__} on what others have sent")
         return
     for name in claimed_names:
         yield case.problem("P4", "detection", f"certain of an answer of {name}")
     signs = registry.signs().get(mapper.provider)
-    for event in case.events:
-        has_no_sign = (
-            signs is not None and type(event) is dict and not any(sign <= event.keys() for sign in signs)
-        )
-        if has_no_sign and _is_certain(mapper, event):
+    for event, recognition in zip(case.events, recognitions, strict=True):
+        has_sign = signs is None or type(event) is not dict or any(sign <= event.keys() for sign in signs)
+        if not has_sign and recognition is Recognition.CERTAIN:
             yield case.problem(
                 "P4", "detection", "certain of an event without a key that its entry point names"
             )
             break
-    if case.capture.status >= 400 or not is_known:
+    if case.capture.status >= 400 or not any(recognitions[:1]):
         return  # an error, or another dialect that the server speaks
     for name in registry.names():
-        with suppress(PluginError):
+        with suppress(Exception):  # of another plugin
             if name not in own_providers and _is_certain(registry.mapper(name), case.events[0]):
                 yield case.problem("P4", "detection", f"{name} is certain that this is its answer")
 
 
+def _recognition(mapper: Mapper, event: Any) -> Recognition | None:
+    """Return what *mapper* makes of *event*.
+
+    Raises:
+        ValueError: it changes the event.
+    """
+    own_event = copy_json(event)
+    recognition = mapper.recognizes(own_event)
+    if not same_json(own_event, event):
+        raise ValueError("recognizes changes the event")
+    return recognition
+
+
 def _is_certain(mapper: Mapper, event: Any) -> bool:
-    return mapper.recognizes(event) is Recognition.CERTAIN
+    return _recognition(mapper, event) is Recognition.CERTAIN

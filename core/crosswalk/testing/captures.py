@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -14,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.errors import ConfigurationError, FramingError
+from crosswalk.errors import ConfigurationError, CrosswalkError, FramingError
 from crosswalk.manifest import STATEMENT_SUFFIX, manifest_of, read_recorded
-from crosswalk.types.response import ChatResponse
+from crosswalk.text import counted
+from crosswalk.types.message import ToolCall
+from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import ErrorKind, FinishReason, SegmentType
 from crosswalk.wire.events import load_event
@@ -87,63 +91,181 @@ def _check(statement: Any, source: str) -> None:
     if not isinstance(statement, dict):
         raise ConfigurationError(f"{source}: not a JSON object", source=source)
     for name, value in statement.items():
-        fault = None
-        if name not in _NOTE_KEYS and name not in NAMES:
-            fault = f"unknown; it may be {', '.join(NAMES)}"
-        elif name in _VALIDATORS and (value is not None or name in ("finish", "complete")):
-            fault = _VALIDATORS[name](value)
+        fault = None if name in _NOTE_KEYS else _fault(name, value, NAMES)
         if fault is not None:
             raise ConfigurationError(f'{source}: "{name}": {fault}', key=name, source=source)
 
 
-def _not_text(value: Any) -> str | None:
+def _fault(name: str, value: Any, names: Sequence[str]) -> str | None:
+    """Return what is wrong with *value* of the fact *name*, or ``None``."""
+    if name not in names:
+        return f"unknown; it may be {', '.join(names)}"
+    is_none = value is None and name not in ("finish", "complete")
+    return None if is_none else _FACTS[name].fault_of(value)
+
+
+_Fault: TypeAlias = Callable[[Any], str | None]
+
+
+def _text(value: Any) -> str | None:
     return None if isinstance(value, str) else "must be a string or null"
 
 
-def _not_flag(value: Any) -> str | None:
+def _flag(value: Any) -> str | None:
     return None if isinstance(value, bool) else "must be true or false"
 
 
-def _not_time(value: Any) -> str | None:
+def _time(value: Any) -> str | None:
     try:
         return None if datetime.fromisoformat(value).tzinfo else "must have a time zone, such as Z"
     except (TypeError, ValueError):
         return "must be a time in ISO 8601, such as 2026-01-01T09:45:00Z"
 
 
-def _no_member_of(words: type[FinishReason | ErrorKind]) -> Callable[[Any], str | None]:
+def _seconds(value: Any) -> str | None:
+    return None if type(value) in (int, float) and value >= 0 else "must be a number of seconds"
+
+
+def _member_of(words: type[FinishReason | ErrorKind]) -> _Fault:
     return lambda value: None if value in tuple(words) else f"must be one of {', '.join(words)}"
 
 
-def _not_usage(value: Any) -> str | None:
+def _texts(words: Collection[str] = ()) -> _Fault:
+    def fault_of(value: Any) -> str | None:
+        is_right = isinstance(value, list) and all(isinstance(one, str) for one in value)
+        if is_right and (not words or {*value} <= {*words}):
+            return None
+        return f"must be a list of {', '.join(words) or 'strings'}"
+
+    return fault_of
+
+
+def _usage(value: Any) -> str | None:
     if not isinstance(value, dict) or not value.keys() <= {*COUNTS}:
         return f"must be an object of {', '.join(COUNTS)}"
     is_right = all(count is None or (type(count) is int and count >= 0) for count in value.values())
     return None if is_right else "must hold counts, or null for a count that was not sent"
 
 
-def _not_calls(value: Any) -> str | None:
+def _object_of(*names: str) -> _Fault:
+    is_right = lambda value: isinstance(value, dict) and value.keys() <= {*names}  # noqa: E731
+    return lambda value: None if is_right(value) else f"must be an object of {', '.join(names)}"
+
+
+def _calls(value: Any) -> str | None:
     if not isinstance(value, list):
         return "must be a list of calls"
-    for call in value:
-        if not isinstance(call, dict) or not call.keys() <= {"id", "name", "arguments"}:
-            return "a call is an object of id, name, arguments"
-    return None
+    names = ("id", "name", "arguments")
+    is_right = all(isinstance(call, dict) and call.keys() <= {*names} for call in value)
+    return None if is_right else f"a call is an object of {', '.join(names)}"
 
 
-_VALIDATORS: Final[dict[str, Callable[[Any], str | None]]] = {
-    **dict.fromkeys(("text", "reasoning", "refusal", "raw_finish", "model", "id", "raises"), _not_text),
-    **dict.fromkeys(("complete", "retryable"), _not_flag),
-    "finish": _no_member_of(FinishReason),
-    "error": _no_member_of(ErrorKind),
-    "created": _not_time,
-    "usage": _not_usage,
-    "calls": _not_calls,
-}
-"""For each name, a function that returns the error in a value."""
+def _choices(value: Any) -> str | None:
+    if not isinstance(value, list) or not all(isinstance(choice, dict) for choice in value):
+        return "must be a list of objects, one for each choice"
+    faults = ((name, _fault(name, fact, _CHOICE_NAMES)) for choice in value for name, fact in choice.items())
+    return next((f'"{name}": {fault}' for name, fault in faults if fault is not None), None)
 
 
 # ------------------------------------------------------------------------------------- the answer
+
+
+_Choice: TypeAlias = ChatResponse | Alternative
+
+
+@attrs.frozen
+class _Fact:
+    """A name that a statement may have.
+
+    Attributes:
+        fault_of: returns what is wrong with a stated value, or ``None``.
+        read: reads the fact from a response.
+        remedy: what the author of a plugin does if both differ.
+    """
+
+    fault_of: _Fault
+    read: Callable[[Any], Any]
+    remedy: str
+
+
+def _content(choice: _Choice, kind: SegmentType) -> str:
+    return "".join(segment.content for segment in choice.segments if segment.type is kind)
+
+
+def _refusal(choice: _Choice) -> str | None:
+    """Return the text of a refusal. The message of an error is not one."""
+    is_error = isinstance(choice, ChatResponse) and choice.error_info is not None
+    return (_content(choice, SegmentType.REFUSAL) or None) if is_error else choice.refusal
+
+
+def _unless(response: ChatResponse, path: str, value: Any) -> Any:
+    """Return *value*, or ``None`` if the provenance of *path* marks it as not sent by the provider."""
+    is_own = response.metadata.provenance.get(path) not in (Provenance.SYNTHETIC, Provenance.ABSENT)
+    return value if is_own else None
+
+
+def _count(response: ChatResponse, name: str) -> int | None:
+    provenance = response.metadata.provenance
+    mark = provenance.get("usage", provenance.get(f"usage.{name}"))
+    return None if mark is Provenance.ABSENT else getattr(response.usage, name)
+
+
+def _logprobs(response: ChatResponse) -> dict[str, Any]:
+    tokens = response.logprobs or ()
+    first, last = (tokens[0].logprob, tokens[-1].logprob) if tokens else (None, None)
+    return {"count": len(tokens) or None, "first": first, "last": last}
+
+
+def _media(response: ChatResponse) -> list[Any]:
+    return [one.metadata.get("media_type") for one in response.segments if one.type is SegmentType.MEDIA]
+
+
+def _duration(response: ChatResponse) -> float | None:
+    return response.metadata.request_duration.total_seconds() or None
+
+
+def _of_error(name: str) -> Callable[[ChatResponse], Any]:
+    return lambda response: None if response.error_info is None else getattr(response.error_info, name)
+
+
+def _identity(name: str) -> Callable[[ChatResponse], Any]:
+    return lambda response: _unless(response, name, getattr(response, name))
+
+
+_DELTA: Final = "yield it in map_delta as ResponseDelta({}=…)"
+_FACTS: Final[dict[str, _Fact]] = {
+    "text": _Fact(_text, lambda one: one.message.content, _DELTA.format("content_delta")),
+    "reasoning": _Fact(_text, lambda one: _content(one, SegmentType.REASONING), _DELTA.format("reasoning_delta")),
+    "refusal": _Fact(_text, _refusal, _DELTA.format("refusal_delta")),
+    "calls": _Fact(_calls, lambda one: one.message.tool_calls or (), "take it with state.take_tool_call"),
+    "finish": _Fact(_member_of(FinishReason), lambda one: one.finish_reason, "give it its meaning in map_finish_reason"),
+    "raw_finish": _Fact(_text, lambda one: one.raw_finish_reason, _DELTA.format("raw_finish_reason")),
+    "choices": _Fact(_choices, lambda response: [response, *response.alternatives], _DELTA.format("choice=NUMBER, …")),
+    "order": _Fact(_texts(tuple(SegmentType)), lambda one: [str(part.type) for part in one.segments], "yield in that order"),
+    "media": _Fact(_texts(), _media, _DELTA.format("segment=Segment(SegmentType.MEDIA, …), …")),
+    "logprobs": _Fact(_object_of("count", "first", "last"), _logprobs, _DELTA.format("content_delta=…, logprobs")),
+    "usage": _Fact(_usage, lambda one: {name: _count(one, name) for name in COUNTS}, "accept_count in map_usage"),
+    "model": _Fact(_text, _identity("model"), "take it with state.take_identity"),
+    "id": _Fact(_text, _identity("id"), "take it with state.take_identity"),
+    "created": _Fact(_time, _identity("created"), "take it in its unit: state.identify(created=…)"),
+    "duration": _Fact(_seconds, _duration, "set state.request_duration, in its unit"),
+    "error": _Fact(_member_of(ErrorKind), _of_error("kind"), "give the code its kind: error_info(…, codes=…)"),
+    "error_code": _Fact(_text, _of_error("code"), "give it in ErrorInfo(code=…)"),
+    "error_message": _Fact(_text, _of_error("message"), "give it in ErrorInfo(message=…)"),
+    "retryable": _Fact(_flag, _of_error("retryable"), "give it in ErrorInfo(retryable=…)"),
+    "complete": _Fact(_flag, lambda response: response.is_complete, "it follows from finish and error"),
+    "raises": _Fact(_text, lambda _: None, "raise it in the hook that reads this"),
+}  # fmt: skip
+"""What a statement may say of an answer, in the order of a draft."""
+NAMES: Final = tuple(_FACTS)
+"""The names that a statement may have."""
+_CHOICE_NAMES: Final = ("text", "reasoning", "refusal", "calls", "finish", "raw_finish")
+"""The names of the facts about each of ``choices``."""
+
+
+def remedy_of(fact: str) -> str:
+    """Return what the author of a plugin does about a *fact* from :func:`stated_differences`."""
+    return _FACTS[re.split(r"[.[]", fact)[0]].remedy
 
 
 def stated_differences(
@@ -165,23 +287,42 @@ def stated_differences(
         actual_result = "an answer" if error is None else f"{error}: {message}".removesuffix(": ")
         return [("raises", f"stated as {stated_error or 'an answer'}, and read as {actual_result}")]
     facts = {name: value for name, value in statement.items() if name not in ("raises", "complete")}
-    differences = [one for name, stated in facts.items() for one in _differences(name, stated, response)]
+    if response is None:
+        return [
+            (name, f"stated as {_shown(stated)}, and there is no response") for name, stated in facts.items()
+        ]
+    differences = [
+        one for name, stated in facts.items() for one in _differences(name, stated, response, response)
+    ]
     if not differences and "complete" in statement:
-        differences += _differences("complete", statement["complete"], response)
+        differences += _differences("complete", statement["complete"], response, response)
     return differences
 
 
-def _differences(name: str, stated: Any, response: ChatResponse | None) -> Iterator[tuple[str, str]]:
-    if response is None:
-        yield name, f"stated as {_shown(stated)}, and there is no response"
-    elif name == "usage":
-        yield from _different_counts(stated, response)
+def _differences(
+    name: str, stated: Any, choice: _Choice, response: ChatResponse, path: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield the differences of one fact of *choice* of *response*, which is at *path* in it."""
+    actual: Any = _FACTS[name].read(choice)
+    if name == "choices":
+        stated = stated or [{}]
+        if len(stated) != len(actual):
+            yield name, f"stated as {counted(len(stated), 'choice')}, and read as {len(actual)}"
+            return
+        for number, (stated_choice, one) in enumerate(zip(stated, actual, strict=True)):
+            one_path = f"alternatives[{number - 1}]." if number else ""
+            for fact, value in stated_choice.items():
+                for where, text in _differences(fact, value, one, response, one_path):
+                    yield f"choices[{number}].{where}", text
     elif name == "calls":
-        yield from _different_calls(stated, response)
-    else:
-        actual = _FACT_READERS[name](response)
-        if not _is_same(name, stated, actual):
-            yield name, f"stated as {_shown(stated)}, and read as {_shown(actual)}"
+        yield from _different_calls(stated or [], actual, response, path)
+    elif isinstance(actual, dict):
+        for key in stated or actual:
+            value = None if stated is None else stated[key]
+            if value != actual[key]:
+                yield f"{name}.{key}", f"stated as {_shown(value)}, and read as {_shown(actual[key])}"
+    elif not _is_same(name, stated, actual):
+        yield name, f"stated as {_shown(stated)}, and read as {_shown(actual)}"
 
 
 def _shown(value: Any) -> str:
@@ -192,80 +333,34 @@ def _shown(value: Any) -> str:
 def _is_same(name: str, stated: Any, actual: Any) -> bool:
     if name == "created" and stated is not None and actual is not None:
         return bool(datetime.fromisoformat(stated) == actual)
-    if name in ("text", "reasoning", "refusal"):
-        return bool((stated or "") == (actual or ""))
+    if name == "duration" and stated is not None and actual is not None:
+        return math.isclose(stated, actual, abs_tol=1e-6)
+    if name in ("text", "reasoning", "refusal", "order", "media"):
+        return bool((stated or None) == (actual or None))
     return bool(stated == actual)
 
 
-def _segments(response: ChatResponse, kind: SegmentType) -> str:
-    return "".join(segment.content for segment in response.segments if segment.type is kind)
-
-
-def _refusal(response: ChatResponse) -> str | None:
-    """Return the text of a refusal. The message of an error is not one."""
-    is_error = response.error_info is not None
-    return (_segments(response, SegmentType.REFUSAL) or None) if is_error else response.refusal
-
-
-def _unless(response: ChatResponse, path: str, value: Any) -> Any:
-    """Return *value*, or ``None`` if the provenance of *path* marks it as not sent by the provider."""
-    is_own = response.metadata.provenance.get(path) not in (Provenance.SYNTHETIC, Provenance.ABSENT)
-    return value if is_own else None
-
-
-_FACT_READERS: Final[dict[str, Callable[[ChatResponse], Any]]] = {
-    "text": lambda response: response.message.content,
-    "reasoning": lambda response: response.reasoning,
-    "refusal": _refusal,
-    "finish": lambda response: str(response.finish_reason),
-    "raw_finish": lambda response: response.raw_finish_reason,
-    "model": lambda response: _unless(response, "model", response.model),
-    "id": lambda response: _unless(response, "id", response.id),
-    "created": lambda response: _unless(response, "created", response.created),
-    "error": lambda response: response.error_info and str(response.error_info.kind),
-    "retryable": lambda response: response.error_info and response.error_info.retryable,
-    "complete": lambda response: response.is_complete,
-}
-"""For each name, the fact in a response. ``usage`` and ``calls`` are compared member by member."""
-
-NAMES: Final = ("text", "reasoning", "refusal", "calls", "finish", "raw_finish", "usage", "model", "id",
-                "created", "error", "retryable", "complete", "raises")  # fmt: skip
-"""The names that a statement may have."""
-
-
-def _different_counts(stated: Mapping[str, Any] | None, response: ChatResponse) -> Iterator[tuple[str, str]]:
-    usage, provenance = response.usage, response.metadata.provenance
-    for name in stated or COUNTS:
-        stated_count = None if stated is None else stated[name]
-        mark = provenance.get("usage", provenance.get(f"usage.{name}"))
-        actual_count = None if mark is Provenance.ABSENT else getattr(usage, name)
-        if stated_count != actual_count:
-            yield f"usage.{name}", f"stated as {_shown(stated_count)}, and read as {_shown(actual_count)}"
-
-
 def _different_calls(
-    stated: list[dict[str, Any]] | None, response: ChatResponse
+    stated: list[dict[str, Any]], calls: Sequence[ToolCall], response: ChatResponse, path: str
 ) -> Iterator[tuple[str, str]]:
-    calls = response.tool_calls
-    if len(stated or ()) != len(calls):
-        yield "calls", f"stated as {len(stated or ())} calls, and read as {len(calls)}"
+    if len(stated) != len(calls):
+        yield "calls", f"stated as {len(stated)} calls, and read as {len(calls)}"
         return
-    for number, (stated_call, call) in enumerate(zip(stated or (), calls, strict=True)):
-        path = f"message.tool_calls[{number}]"
+    for number, (stated_call, call) in enumerate(zip(stated, calls, strict=True)):
+        call_path = f"{path}message.tool_calls[{number}]"
         actual_call = {
-            "id": _unless(response, f"{path}.id", call.id),
+            "id": _unless(response, f"{call_path}.id", call.id),
             "name": call.name,
             "arguments": call.arguments,
         }
-        is_derived = response.metadata.provenance.get(f"{path}.arguments") is Provenance.DERIVED
-        if is_derived and not stated_call.get("arguments"):  # "{}" represents arguments that were not sent
+        mark = response.metadata.provenance.get(f"{call_path}.arguments")
+        if mark is Provenance.DERIVED and not stated_call.get("arguments"):
+            # "{}" represents arguments that were not sent
             actual_call["arguments"] = stated_call.get("arguments")
         for name, value in stated_call.items():
             if not _same_argument(value, actual_call[name]):
-                yield (
-                    f"calls[{number}].{name}",
-                    f"stated as {_shown(value)}, and read as {_shown(actual_call[name])}",
-                )
+                difference = f"stated as {_shown(value)}, and read as {_shown(actual_call[name])}"
+                yield f"calls[{number}].{name}", difference
 
 
 def _same_argument(stated: Any, actual: Any) -> bool:
@@ -338,10 +433,13 @@ class Capture:
 
     def has_own_framing(self, mapper: Mapper) -> bool:
         """Whether the body is in the provider's own framing."""
-        framing, stripped_body = mapper.info.framing, self.body.lstrip(_LEADING_BYTES)
-        if framing is None or not stripped_body or self.status >= 400:
+        start = self.body.lstrip(_LEADING_BYTES)
+        if not start or self.status >= 400:
             return False
-        decoder = framing(stripped_body, Limits(), self.content_type)
+        try:
+            decoder = mapper.own_decoder(start, Limits(), self.content_type)
+        except CrosswalkError:  # reading it says why
+            return False
         return decoder is not None and not isinstance(decoder, NeedMore)
 
     def events(self, mapper: Mapper | None = None) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import attrs
 import orjson
 
-from crosswalk.errors import FramingError, IncompleteStreamError, MappingError
+from crosswalk.errors import CrosswalkError, FramingError, IncompleteStreamError, MappingError
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture, Write, reframer
@@ -106,7 +106,7 @@ def decoded(mapper: Mapper, capture: Capture) -> tuple[list[Frame], list[Any]]:
     try:
         events = capture.events(mapper)
         return [] if capture.status >= 400 else capture.frames(mapper), events
-    except (MappingError, ValueError):
+    except (CrosswalkError, ValueError):
         return [], []
 
 

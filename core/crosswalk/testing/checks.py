@@ -22,8 +22,8 @@ from crosswalk.testing.answers import (
     output_shows,
     recognizes_its_own,
 )
-from crosswalk.testing.captures import Capture, Write, stated_differences, written
-from crosswalk.testing.case import Case, Tally, reader_options
+from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, written
+from crosswalk.testing.case import Case, Tally, decoded, reader_options
 from crosswalk.testing.lossless import never_silently_wrong, nothing_lost
 from crosswalk.testing.pairing import (
     framing_does_not_matter,
@@ -31,7 +31,17 @@ from crosswalk.testing.pairing import (
     own_framing_is_exact,
     text_paths_hold,
 )
-from crosswalk.testing.perturbation import EXCEPTIONS, KnownException, Problem, outcome, read_exceptions
+from crosswalk.testing.perturbation import (
+    EXCEPTIONS,
+    MISSING,
+    KnownException,
+    Problem,
+    at,
+    leaves,
+    outcome,
+    read_exceptions,
+    show_path,
+)
 from crosswalk.testing.texts import (
     kinds_are_told_apart,
     known_words_keep_their_meaning,
@@ -92,7 +102,124 @@ def as_stated(case: Case) -> Iterator[Problem]:
     )
     error_name, _, message = (read_outcome.error or "").partition(": ")
     for fact, difference in stated_differences(statement, response, error_name or None, message):
-        yield case.problem("P4", fact, difference)
+        yield case.problem("P4", fact, f"{difference}; {remedy_of(fact)}")
+
+
+def _problems_of(name: str, case: Case) -> list[Problem]:
+    """Return the problems that a check finds. Whatever a plugin does, the kit goes on."""
+    problems: list[Problem] = []
+    try:
+        problems.extend(CHECKS[name](case))
+    except Exception as error:
+        message = f"the check cannot go on: {type(error).__name__}"
+        problems.append(case.problem("P4", name, message))
+    return [attrs.evolve(problem, check=name) for problem in problems]
+
+
+# -------------------------------------------------------------------------------- evidence
+# What no recording shows, and declarations that no recording bears out.
+
+
+_Shows = Callable[[Capture, dict[str, Any]], Any]
+
+
+def _segment(kind: str) -> _Shows:
+    return lambda _, response: any(one["type"] == kind for one in response.get("segments", ()))
+
+
+def _has_calls(_: Capture, response: dict[str, Any]) -> Any:
+    return response["message"].get("tool_calls")
+
+
+_RECORDINGS: Final[dict[str, _Shows]] = {
+    "a whole body": lambda capture, _: not capture.stream and capture.status < 400,
+    "a stream": lambda capture, _: capture.stream,
+    "calls": _has_calls,
+    "a stream with calls": lambda capture, response: capture.stream and _has_calls(capture, response),
+    "a second choice": lambda _, response: response.get("alternatives"),
+    "reasoning": _segment("reasoning"),
+    "a refusal": _segment("refusal"),
+    "an image": _segment("media"),
+    "log probabilities": lambda _, response: response.get("logprobs"),
+    "cached tokens": lambda _, response: response["usage"].get("cached_tokens"),
+    "reasoning tokens": lambda _, response: response["usage"].get("reasoning_tokens"),
+    "an answer cut at its limit": lambda _, response: response.get("finish_reason") == "length",
+    "an error in a stream": lambda capture, response: (
+        capture.stream and capture.status < 400 and response.get("finish_reason") == "error"
+    ),
+    "a cut stream": lambda capture, _: capture.stream and not capture.complete,
+    "an HTTP error": lambda capture, _: capture.status >= 400,
+}
+"""What a server may send, by the words for a recording of it. The kit can change what was recorded, and invents little."""
+_EMPTY_RESPONSE: Final[dict[str, Any]] = {"message": {}, "usage": {}}
+
+
+def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
+    """Return what no capture shows: kinds of answers, finish words of an ``OpenAIChatDialect``, and declarations."""
+    shown, paths = [], set()
+    for capture in captures:
+        snapshot = normalized(mapper, capture)
+        response = snapshot.get("response") or snapshot.get("partial") or _EMPTY_RESPONSE
+        shown.append((capture, response))
+        for leaf in leaves(
+            [response.get("metadata", {}).get("extensions", {}), *decoded(mapper, capture)[1]]
+        ):
+            paths |= {show_path(leaf.path[:depth], items=False) for depth in range(1, len(leaf.path) + 1)}
+    dialect = getattr(mapper.map_delta, "__self__", None)
+    words = dialect.finish_reasons if isinstance(dialect, OpenAIChatDialect) else ()
+    known_words = {response.get("raw_finish_reason") for _, response in shown}
+    known_words |= OpenAIChatDialect.finish_reasons.keys()
+    own_paths = [path for name in ("pieces", "cumulative") for path in getattr(mapper.info, name)]
+    return [
+        *(name for name, shows in _RECORDINGS.items() if not any(shows(*one) for one in shown)),
+        *(f"the finish word {word!r}" for word in words if word not in known_words),
+        *(f"pieces at {path}" for path in own_paths if path not in {*OpenAIChatDialect.pieces, *paths}),
+    ]
+
+
+def declarations_hold(case: Case) -> Iterator[Problem]:
+    """P4: no recording contradicts what ``provider_info`` declares. Told once, with the first capture."""
+    if case.others and case.capture.case == case.others[0].case:
+        for name, message in _contradicted(case):
+            yield attrs.evolve(case.problem("P4", name, f"declared, and {message}"), path=name)
+
+
+def _contradicted(case: Case) -> Iterator[tuple[str, str]]:
+    mapper, info = case.mapper, case.mapper.info
+    streams = [one for one in case.others if one.stream and one.complete and one.status < 400]
+    events = [event for one in streams for event in decoded(mapper, one)[1]]
+    objects = [event for event in events if isinstance(event, dict)]
+    if info.access is not None and mapper.build_request is None:
+        yield "access", "the plugin builds no requests, so nobody can ask"
+    if not events:
+        return
+    if info.sentinel and not any(b"[DONE]" in one.body for one in streams):
+        yield "sentinel", "no recorded stream ends with [DONE]"
+    snapshots = [normalized(mapper, one) for one in streams]
+    once = attrs.evolve(mapper, info=attrs.evolve(info, repeats_finish=False))
+    if info.repeats_finish and snapshots == [normalized(once, one) for one in streams]:
+        yield "repeats_finish", "no recorded stream goes on after its finish word"
+    for name, types in _KEY_TYPES.items():
+        key = getattr(info, name)
+        if not all(isinstance(event[key], types) for event in objects if event.get(key) is not None):
+            yield name, f"{key!r} has another kind of value in a recording"
+    key, extensions = (
+        info.timestamp_key,
+        [one["response"]["metadata"].get("extensions", {}) for one in snapshots if "response" in one],
+    )
+    if any(event.get(key) for event in objects) and not any(key in one for one in extensions):
+        yield "timestamp_key", f"{key!r} is in no extensions of a recording"
+    paths = [*info.text_paths, *info.logprob_paths]
+    is_own = not isinstance(getattr(mapper.map_delta, "__self__", None), OpenAIChatDialect)
+    if paths and is_own and all(at(event, path) is MISSING for event in events for path in paths):
+        yield "text_paths", "no recorded event has any of them"
+
+
+_KEY_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
+    "timestamp_key": (str, int, float),
+    "number_key": int,
+    "usage_key": dict,
+}
 
 
 _CHECKS_BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]]]]] = {
@@ -122,6 +249,7 @@ _CHECKS_BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]
         "failures are errors": failures_are_errors,
         "one answer at a time": one_answer_at_a_time,
         "recognizes its own": recognizes_its_own,
+        "declarations hold": declarations_hold,
     },
     "deterministic": {"deterministic": deterministic},
     "nothing invented": {
@@ -187,53 +315,5 @@ def check_capture(
     if case.refusal is not None:
         problem = case.problem("P4", "as it is", case.refusal)
         return [attrs.evolve(problem, check=name) for name in names if name == "never silently wrong"]
-    problems = [attrs.evolve(problem, check=name) for name in names for problem in CHECKS[name](case)]
+    problems = [problem for name in names for problem in _problems_of(name, case)]
     return [problem for problem in problems if not any(one.covers(problem) for one in known_exceptions)]
-
-
-# -------------------------------------------------------------------------------- unproven
-# The fields that a look-alike of OpenAI maps by inheritance or declaration, without a capture that shows them.
-#
-# Such a field is not wrong, but nothing proves that it is right: the server may have another name for it.
-
-
-_Shows = Callable[[dict[str, Any]], Any]
-
-
-def _segment(kind: str) -> _Shows:
-    return lambda response: any(one["type"] == kind for one in response.get("segments", ()))
-
-
-def _count(name: str) -> _Shows:
-    return lambda response: response["usage"].get(name)
-
-
-_FIELD_TESTS: Final[dict[str, _Shows]] = {
-    "reasoning": _segment("reasoning"),
-    "refusal": _segment("refusal"),
-    "tool calls": lambda response: response["message"].get("tool_calls"),
-    "log probabilities": lambda response: response.get("logprobs"),
-    "cached tokens": _count("cached_tokens"),
-    "reasoning tokens": _count("reasoning_tokens"),
-}
-
-
-def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
-    """Return the typed fields and own finish words of *mapper*, an ``OpenAIChatDialect``, that no capture shows.
-
-    Empty for any other plugin, because the fields that it maps are not declared.
-    """
-    dialect = getattr(mapper.map_delta, "__self__", None)
-    if not isinstance(dialect, OpenAIChatDialect):
-        return []
-    snapshots = [normalized(mapper, capture) for capture in captures]
-    responses = [one.get("response") or one.get("partial") or _EMPTY_RESPONSE for one in snapshots]
-    finish_words = {one.get("raw_finish_reason") for one in responses}
-    own_words = [word for word in dialect.finish_reasons if word not in OpenAIChatDialect.finish_reasons]
-    return [
-        *(name for name, shows in _FIELD_TESTS.items() if not any(map(shows, responses))),
-        *(f"the finish word {word!r}" for word in own_words if word not in finish_words),
-    ]
-
-
-_EMPTY_RESPONSE: Final[dict[str, Any]] = {"message": {}, "usage": {}}

@@ -30,6 +30,7 @@ from crosswalk.testing.perturbation import (
     subject_of,
 )
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.usage import Provenance
 
 # -------------------------------------------------------------------------------- framings
 # Checks of framing: cuts, line ends, repeated events, and a provider's own framing, which the test class can write.
@@ -252,13 +253,17 @@ def check_pair(
     """P2: the body and the stream of the same exchange give the same response.
 
     Ids, times, the hits of a server's cache, and the extensions are not compared. The structure of the extensions is
-    specific to the provider and differs in a stream.
+    specific to the provider and differs in a stream. Nor is a field that one of the forms marks as absent, other than
+    texts, calls and the end: most servers' streams lack something that their bodies have.
 
     Args:
         mapper: the provider.
         whole: the body.
         streamed: the stream.
         ignored: canonical paths, such as ``metadata.extensions.object``.
+
+    Returns:
+        A problem for each field that differs. Its path is the field.
     """
     make_problem = partial(
         Problem, "P2", f"{whole.case} ~ {streamed.case}", check=PAIR_CHECK, case=whole.pair
@@ -266,34 +271,54 @@ def check_pair(
     whole_snapshot, stream_snapshot = normalized(mapper, whole), normalized(mapper, streamed)
     if "response" not in whole_snapshot or "response" not in stream_snapshot:
         errors = whole_snapshot.get("error"), stream_snapshot.get("error")
-        return [] if errors[0] == errors[1] else [make_problem(f"ends in {errors[0]} and {errors[1]}")]
-    finish_reasons = whole_snapshot["response"]["finish_reason"], stream_snapshot["response"]["finish_reason"]
-    if finish_reasons == ("error", "error"):
+        return (
+            []
+            if errors[0] == errors[1]
+            else [make_problem(f"ends in {errors[0]} and {errors[1]}", path="error")]
+        )
+    forms = [whole_snapshot["response"], stream_snapshot["response"]]
+    if [one["finish_reason"] for one in forms] == ["error", "error"]:
         return []  # a body cannot carry the output before the error
-    whole_response, streamed_response = (
-        _comparable(whole_snapshot["response"]),
-        _comparable(stream_snapshot["response"]),
-    )
-    differing_paths = [show_path(path) for path in changed_paths(whole_response, streamed_response)]
-    unignored_paths = [path for path in differing_paths if not path.startswith(tuple(ignored))]
-    if not unignored_paths:
-        return []
+    absent_fields = {
+        name
+        for one in forms
+        for name, mark in one["metadata"].get("provenance", {}).items()
+        if mark == Provenance.ABSENT and name.partition(".")[0] not in _ALWAYS_COMPARED
+    }
+    if any(name.startswith("usage.") for name in absent_fields):
+        absent_fields.add("usage.total_tokens")
+    paths_by_field: dict[str, list[str]] = {}
+    for changed_path in changed_paths(*map(_comparable, forms)):
+        path = show_path(changed_path)
+        shown_path = path.removeprefix("metadata.provenance.")
+        is_absent = shown_path in absent_fields or shown_path.rpartition(".")[0] in absent_fields
+        if not is_absent and not path.startswith(tuple(ignored)):
+            field, _, part = re.sub(r"\[.*", "", shown_path).partition(".")
+            field = f"{field}.{part}" if field == "message" else field
+            if field == "segments":  # what the message says, again
+                field = next((one for one in paths_by_field if one.startswith("message.")), field)
+            paths_by_field.setdefault(field, []).append(path)
     return [
         make_problem(
-            f"body and stream disagree in {', '.join(unignored_paths)}", subject=subject_of(unignored_paths)
+            f"body and stream disagree in {', '.join(paths)}", path=field, subject=subject_of([field])
         )
+        for field, paths in paths_by_field.items()
     ]
+
+
+_ALWAYS_COMPARED: Final = ("message", "segments", "alternatives", "refusal", "finish_reason")
+"""Fields that a stream has wherever its body has them."""
 
 
 def _comparable(response: dict[str, Any]) -> dict[str, Any]:
     """Return *response* without the parts that differ between two exchanges of the same content."""
     comparable_response = _without(response, "id", "created")
     comparable_response["usage"] = _without(response["usage"], "cached_tokens", "cache_write_tokens")
+    provenance = response["metadata"].get("provenance", {})
     comparable_response["metadata"] = {
         "provider_id": response["metadata"]["provider_id"],
-        "model_id": response["model"],
+        "provenance": provenance,
     }
-    comparable_response["metadata"]["provenance"] = response["metadata"].get("provenance", {})
     comparable_response.update(_without_ids(response))
     comparable_response["alternatives"] = [
         {**answer, **_without_ids(answer)} for answer in response.get("alternatives", ())

@@ -76,8 +76,12 @@ class Problem:
 
     @property
     def exception(self) -> str:
-        """An exception for this problem alone: ``CHECK: PATH``, or ``CHECK: CAPTURE`` if there is no path."""
-        return f"{self.check}: {self.path or self.case}"
+        """An exception for this problem alone: ``CHECK: PATH``, or ``CHECK: CAPTURE`` if there is no path.
+
+        For a pair it is ``CHECK: PAIR FIELD``.
+        """
+        where = f"{self.case} {self.path}" if self.check == PAIR_CHECK else self.path or self.case
+        return f"{self.check}: {where}"
 
     @property
     def cause(self) -> tuple[str, ...]:
@@ -131,7 +135,7 @@ class KnownException:
 
     Attributes:
         check: the name of the check.
-        where: the path of a leaf without the numbers of items, a capture, a pair, or ``FOLDER/CAPTURE``.
+        where: the path of a leaf without the numbers of items, a capture, a pair and a field, or ``FOLDER/CAPTURE``.
         reason: the reason why it is right.
         is_used: whether it covered a problem.
     """
@@ -157,7 +161,9 @@ class KnownException:
 
     def covers(self, problem: Problem, folder: str = "") -> bool:
         """Whether *problem*, of a capture in *folder*, is excepted."""
-        is_same_place = self.where == problem.path or f"/{folder}/{problem.case}".endswith(f"/{self.where}")
+        place = problem.exception.removeprefix(f"{problem.check}: ")
+        places = [place] if problem.check == PAIR_CHECK else [place, problem.case]
+        is_same_place = any(f"/{folder}/{one}".endswith(f"/{self.where}") for one in places)
         return is_same_place and self.check == problem.check
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """The pytest plugin of the kit.
 
 It runs :class:`ProviderConformance` once for every capture and provides a replay server. At the end of a run it lists
-captures without a statement, and kinds of changes.
+what no capture shows, captures without a statement, and kinds of changes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
 UNSTATED: Final = "crosswalk_unstated"
 """The property of a test whose capture has no statement: the provider id."""
 UNPROVEN: Final = "crosswalk_unproven"
-"""The property of a test of a provider that maps something without a capture: the provider id, and the thing mapped."""
+"""The property of a test of a provider without recordings of all kinds of answers: the provider id, and these kinds."""
 CHANGED: Final = "crosswalk_changed"
 """The property of a test whose snapshot differs: the changes, as :func:`written_changes` writes them."""
 CHANGES_FILE: Final = "crosswalk-changes.jsonl"
@@ -105,10 +105,12 @@ class Summary:
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
     ) -> None:
-        """Write a line for each kind of change, and for each provider with captures that have no statement.
+        """Write a line for what each provider has no recording of, each kind of change, and captures without a statement.
 
         If snapshots are updated, the kinds are also written to :data:`CHANGES_FILE`, which replaces an earlier one.
         """
+        for text in sorted(self._unproven_fields):
+            terminalreporter.write_line(f"crosswalk: no recording of {text}")
         kinds = self._kinds() if self._changes_json else []
         for line in self._lines(kinds) if kinds else ():
             terminalreporter.write_line(f"crosswalk: {line}")
@@ -120,8 +122,6 @@ class Summary:
             terminalreporter.write_line(
                 f"crosswalk: accepted, and listed in {file}; crosswalk diff --accept takes it"
             )
-        for text in sorted(self._unproven_fields):
-            terminalreporter.write_line(f"crosswalk: unproven, in no capture of {text}")
         for provider, count in sorted(self._unstated_counts.items()):
             captures_phrase = "1 capture has" if count == 1 else f"{count} captures have"
             terminalreporter.write_line(

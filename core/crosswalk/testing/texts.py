@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 import orjson
@@ -46,8 +46,6 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
     """P4: another text in place of a text shows exactly, capitals, spaces and all, or is refused."""
     for place in _text_places(case):
         marked_outcome = case.marked(place)
-        if place.value.isdecimal():
-            yield from _padded_numbers(case, place)
         if marked_outcome.error is not None or marked_outcome.response is None:
             continue
         if not occurrences(marked_outcome.response) and not occurrences(marked_outcome.deltas):
@@ -64,10 +62,8 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
             yield case.problem(
                 "P4", place, "the text of an answer that ended by itself is given as reasoning"
             )
-        elif marker_for(place.value) == MARKER:
-            yield from _changed_texts(case, Place(place.leaves[:4]))
         else:
-            yield from _written_anew(case, place)
+            yield from _opaque(case, place)
     yield from _equal_pieces(case)
     yield from _joined(case)
 
@@ -115,55 +111,41 @@ def _words(response: dict[str, Any]) -> list[str]:
     return [part["content"] for part in response.get("segments", ()) if part["type"] in kinds]
 
 
-_TEXTS: Final = {
+_OBJECT_TEXT: Final = '{ "KeLp":1.50, "b" :"\\u00e9\\/", "n":12345678901234567890,  "z":null}'
+"""The text of a JSON object that another writer would write in another way."""
+_OPAQUE_TEXTS: Final = {
     "  ": "a text of white space",
     "\n": "a line break",
+    "0": "a zero",
+    "[DONE]": "the end of a stream",
     "Kelp\x00\x07 \u200b": "a text with invisible characters",
+    "</s><|im_end|> &lt;b&gt; <think>a</think> \u201cq\u201d 'q' \\u0041 \\n %20 ```\n{}\n```\n\nUser: \U0001f469\u200d": (
+        "a text of tags, quotes, escapes and fences"
+    ),
     f"\r\n\t{'Kelp ' * 14_000}\t\r\n": "a long text with white space around it",
+    _OBJECT_TEXT: "a text of JSON",
 }
+"""Texts that a careless clean-up changes: at a beginning, at an end, as a whole, or inside."""
 
 
-def _changed_texts(case: Case, place: Place) -> Iterator[Problem]:
-    """The text of the first choice at *place* is replaced by white space, or by a long text."""
-    marked_text = "".join(_parts(case.marked(place).response))
-    for text, name in _TEXTS.items() if MARKER in marked_text else ():
-        if place.value.startswith(text):
-            continue  # a later event that repeats the whole would then continue where this one ended
-        changed_outcome = case.map(place.put(case.events, text))
-        text_in_json = orjson.dumps(text).decode()[1:-1]  # as in the arguments of a call
-        if changed_outcome.error is None and "".join(_parts(changed_outcome.response)) not in {
-            marked_text.replace(MARKER, text),
-            marked_text.replace(MARKER, text_in_json),
-        }:
-            yield case.problem("P4", place, f"{name} in its place is not passed on unchanged")
-
-
-_OBJECT_TEXT: Final = '{ "KeLp":1.50, "b" :"\\u00e9\\/" }'
-"""The text of a JSON object with white space, digits and escapes that another writer would leave out."""
-
-
-def _written_anew(case: Case, place: Place) -> Iterator[Problem]:
-    """The arguments of a call are the text that was sent, not the same object written anew."""
-    changed_outcome = case.map(place.put(case.events, _OBJECT_TEXT))
-    calls = changed_outcome.response["message"].get("tool_calls", ()) if changed_outcome.error is None else ()
-    for arguments in (call["arguments"] for call in calls):
-        if "KeLp" in arguments and _OBJECT_TEXT not in arguments:
-            yield case.problem(
-                "P4", place, f"the arguments {_OBJECT_TEXT!r} are written anew, as {arguments!r}"
-            )
-            return
-
-
-def _padded_numbers(case: Case, place: Place) -> Iterator[Problem]:
-    """A number that is sent as text has one spelling: the others that Python's ``int`` takes are not read as a number."""
-    for text in (f" {place.value}\n", f"1_{place.value}"):
-        changed_outcome = case.map(place.put(case.events, text))
-        if (
-            changed_outcome.error is None
-            and not occurrences(changed_outcome.response, text)
-            and not occurrences(changed_outcome.deltas, text)
-        ):
-            yield case.problem("P4", place, f"{text!r} in its place is read as a number")
+def _opaque(case: Case, place: Place) -> Iterator[Problem]:
+    """A text is opaque: each of these, in the first, the second and the last piece in turn, arrives as it was sent."""
+    for leaf in dict.fromkeys((place.leaves[0], place.leaves[-1], *place.leaves[1:2])):
+        piece = Place((leaf,))
+        marked_outcome = case.marked(piece)
+        marker, is_whole = marker_for(leaf.value), marked_outcome.error is None
+        marked_text = "".join(_parts(marked_outcome.response)) if is_whole else ""
+        for text, name in _OPAQUE_TEXTS.items() if marker in marked_text else ():
+            is_other_kind = marker != MARKER and text != _OBJECT_TEXT
+            if leaf.value.startswith(text) or is_other_kind:
+                continue  # a later event that repeats the whole would then continue where this one ended
+            changed_outcome = case.map(piece.put(case.events, text))
+            text_in_json = orjson.dumps(text).decode()[1:-1]  # as in the arguments of a call
+            if changed_outcome.error is None and "".join(_parts(changed_outcome.response)) not in {
+                marked_text.replace(marker, text),
+                marked_text.replace(marker, text_in_json),
+            }:
+                yield case.problem("P4", leaf, f"{name} in its place is not passed on unchanged")
 
 
 def _equal_pieces(case: Case) -> Iterator[Problem]:
@@ -441,133 +423,90 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     baseline_answer = answer(case.baseline.response)
-    finish_word = case.baseline.response.get("raw_finish_reason")
-    for place in case.places(str):
-        yield from _almost_known(case, place) if finish_word and place.value == finish_word else ()
-        changed_outcome = case.marked(place)
-        if changed_outcome.error is not None:
+    for place in case.places(str, int):
+        if _is_finish(case, place):
+            yield from _finish_words(case, place, dict.fromkeys(_unknown_words(place.value), _WHOLE_REASONS))
+        if not isinstance(place.value, str) or not _is_name(place):
             continue
-        response = changed_outcome.response
-        finish = response["finish_reason"]
-        if MARKER in str(response.get("raw_finish_reason")):
-            if finish in _WHOLE_REASONS and not _is_unmapped(response):
-                yield case.problem(
-                    "P4", place, f"an unknown finish word is read as {finish}", about="finish_reason"
-                )
-        elif _is_name(place) and answer(response) != baseline_answer and not occurrences(typed(response)):
+        changed_outcome = case.marked(place)
+        is_kept = changed_outcome.error is not None or occurrences(typed(changed_outcome.response))
+        if not is_kept and answer(changed_outcome.response) != baseline_answer:
             yield case.problem(
                 "P4", place, "an unknown word in its place changes the answer without an error"
             )
-    for place in case.places(int) if finish_word else ():
-        changed_outcome = (
-            case.map(place.put(case.events, _UNKNOWN_CODE))
-            if str(place.value) == finish_word
-            else case.baseline
-        )
-        if (
-            str(_UNKNOWN_CODE) in str(changed_outcome.response)
-            and changed_outcome.error is None
-            and not _is_unmapped(changed_outcome.response)
-        ):
-            finish = changed_outcome.response["finish_reason"]
-            if finish in _WHOLE_REASONS and changed_outcome.response.get("raw_finish_reason") == str(
-                _UNKNOWN_CODE
-            ):
-                yield case.problem(
-                    "P4", place, f"an unknown finish code is read as {finish}", about="finish_reason"
-                )
     for name in dict.fromkeys(name for _, name in case.frames if name is not None):
         changed_outcome = case.map_bytes(case.renamed(name, "crosswalk"))
         if changed_outcome.error is None and answer(changed_outcome.response) != baseline_answer:
+            message = "with an unknown name they change the answer without an error"
+            yield case.problem("P4", f"events named {name}", message, about="kind")
+
+
+def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
+    """P4: a finish word that has the same meaning everywhere has it here too, or raises."""
+    for place in case.places(str) if case.is_answer else ():
+        if _is_finish(case, place):
+            spell = str.upper if place.value.isupper() else str
+            words = {spell(word): reasons for word, reasons in _IMPOSSIBLE_REASONS.items()}
+            yield from _finish_words(case, place, words)
+
+
+def _is_finish(case: Case, place: Place) -> bool:
+    finish_word = case.baseline.response.get("raw_finish_reason")
+    return bool(finish_word) and str(place.value) == finish_word
+
+
+def _unknown_words(word: str | int) -> list[Any]:
+    """Return words that mean nothing, also some that are nearly *word*, or an unknown code."""
+    if isinstance(word, int):
+        return [_UNKNOWN_CODE]
+    words = [MARKER, f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
+    if word.lower() not in tuple(FinishReason):  # these are read in any case
+        words.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
+    return words
+
+
+def _finish_words(
+    case: Case, place: Place, words: Mapping[Any, Collection[FinishReason]]
+) -> Iterator[Problem]:
+    """Each of *words* in place of the finish word is not read as one of its reasons, and is passed on unchanged."""
+    for word, reasons in words.items():
+        changed_outcome = case.map(place.put(case.events, word))
+        if changed_outcome.error is not None or _is_unmapped(changed_outcome.response):
+            continue
+        response = changed_outcome.response
+        finish, reported_word = response["finish_reason"], response.get("raw_finish_reason")
+        if finish in reasons and reported_word == str(word):
             yield case.problem(
-                "P4",
-                f"events named {name}",
-                "with an unknown name they change the answer without an error",
-                about="kind",
+                "P4", place, f"the finish word {word!r} is read as {finish}", about="finish_reason"
             )
+        elif reasons is _WHOLE_REASONS and not _holds(changed_outcome, str(word)):
+            message = f"the finish word {word!r} is passed on as {reported_word!r}"
+            yield case.problem("P4", place, message, about="finish_reason")
+
+
+def _holds(outcome: Outcome, word: str) -> bool:
+    """Whether *word* is somewhere in the answer or its deltas."""
+    return bool(occurrences(outcome.response, word) or occurrences(outcome.deltas, word))
 
 
 _UNKNOWN_CODE: Final = 7070707
-
-
-def _almost_known(case: Case, place: Place) -> Iterator[Problem]:
-    """A finish word that is nearly a known one is taken for it, or changed into one before it is reported."""
-    word = place.value
-    similar_words = [f"{word}_crosswalk", f"crosswalk_{word}", f" {word}\n"]
-    if word.lower() not in tuple(FinishReason):  # these are read in any case
-        similar_words.append(word.swapcase() if word.upper() != word.lower() else f"{word}.")
-    for similar_word in similar_words:
-        changed_outcome = case.map(place.put(case.events, similar_word))
-        if changed_outcome.error is not None or _is_unmapped(changed_outcome.response):
-            continue
-        finish, reported_word = (
-            changed_outcome.response["finish_reason"],
-            changed_outcome.response.get("raw_finish_reason"),
-        )
-        if finish in _WHOLE_REASONS and reported_word == similar_word:
-            yield case.problem(
-                "P4",
-                place,
-                f"the unknown finish word {similar_word!r} is read as {finish}",
-                about="finish_reason",
-            )
-        elif not occurrences(changed_outcome.response, similar_word) and not occurrences(
-            changed_outcome.deltas, similar_word
-        ):
-            yield case.problem(
-                "P4",
-                place,
-                f"the finish word {similar_word!r} is passed on as {reported_word!r}",
-                about="finish_reason",
-            )
-
-
 _WHOLE_REASONS: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})
+_CUT_REASONS: Final = frozenset({FinishReason.LENGTH, FinishReason.CANCELLED})
+_GOOD_REASONS: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
+_IMPOSSIBLE_REASONS: Final[dict[str, frozenset[FinishReason]]] = {
+    **dict.fromkeys(("stop", "end_turn", "tool_calls", "tool_use"), _CUT_REASONS),
+    **dict.fromkeys(("length", "max_tokens"), _GOOD_REASONS),
+    **dict.fromkeys(
+        ("content_filter", "safety", "error", "cancelled"),
+        _GOOD_REASONS | _CUT_REASONS - {FinishReason.CANCELLED},
+    ),
+}
+"""Words with the same meaning for all providers, and the reasons that they never mean."""
 
 
 def _is_name(place: Place) -> bool:
     """Whether it is a word at the top of an event, as the name of an event is. Unknown parts inside one may be kept."""
     return len(place.path) == 1 and NAME.fullmatch(place.value) is not None
-
-
-_IMPOSSIBLE_REASONS: Final[dict[str, set[FinishReason]]] = {
-    "stop": {FinishReason.LENGTH, FinishReason.CANCELLED},
-    "end_turn": {FinishReason.LENGTH, FinishReason.CANCELLED},
-    "length": {FinishReason.STOP, FinishReason.TOOL_CALLS},
-    "max_tokens": {FinishReason.STOP, FinishReason.TOOL_CALLS},
-    "content_filter": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
-    "safety": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
-    "tool_calls": {FinishReason.LENGTH, FinishReason.CANCELLED},
-    "tool_use": {FinishReason.LENGTH, FinishReason.CANCELLED},
-    "error": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
-    "cancelled": {FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH},
-}
-"""Words with the same meaning for all providers, and the reasons that they never mean."""
-
-
-def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
-    """P4: a finish word that has the same meaning everywhere has it here too, or raises."""
-    if not case.is_answer:
-        return
-    finish_word = case.baseline.response.get("raw_finish_reason")
-    for place in case.places(str):
-        for word in _IMPOSSIBLE_REASONS if place.value == finish_word else ():
-            spelling = word.upper() if finish_word.isupper() else word
-            changed_outcome = case.map(place.put(case.events, spelling))
-            if (
-                changed_outcome.error is not None
-                or changed_outcome.response.get("raw_finish_reason") != spelling
-            ):
-                continue
-            if changed_outcome.response["finish_reason"] in _IMPOSSIBLE_REASONS[word] and not _is_unmapped(
-                changed_outcome.response
-            ):
-                yield case.problem(
-                    "P4",
-                    place,
-                    f"{spelling} is read as {changed_outcome.response['finish_reason']}",
-                    about="finish_reason",
-                )
 
 
 def _is_unmapped(response: dict[str, Any]) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from crosswalk.testing.captures import COUNTS
-from crosswalk.testing.case import Case, Place, strings
+from crosswalk.testing.case import Case, Place, occurrences, strings
 from crosswalk.testing.perturbation import (
     Leaf,
     Path,
@@ -26,6 +26,7 @@ from crosswalk.testing.perturbation import (
     show_path,
     without,
 )
+from crosswalk.types.json import dump_json
 from crosswalk.types.usage import Provenance
 
 # ---------------------------------------------------------------------------------- values
@@ -67,10 +68,12 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     for place in case.places(str):
-        if place.value.isascii() and place.value.isdecimal():
-            padded_text = f"0{place.value}"
-            if case.map(place.put(case.events, padded_text)).is_like(case.baseline):
-                yield case.problem("P4", place, f"the text {padded_text!r} is read as {place.value!r}")
+        is_number = place.value.isascii() and place.value.isdecimal()
+        for text in (f"0{place.value}", f" {place.value}\n", f"1_{place.value}") if is_number else ():
+            changed_outcome = case.map(place.put(case.events, text))
+            kept = occurrences(changed_outcome.response, text) + occurrences(changed_outcome.deltas, text)
+            if changed_outcome.error is None and not kept:
+                yield case.problem("P4", place, f"the text {text!r} is read as {int(text)!r}")
     if not case.baseline.response.get("logprobs"):
         return
     yield from _other_digits(case, case.events, case.baseline.response, "logprobs")
@@ -262,7 +265,12 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
         leaf = _arguments_in(case, call["arguments"])
         if leaf is None:
             continue
-        for value, wanted_arguments in (({}, "{}"), ("", ""), (None, "")):
+        for value, wanted_arguments in (
+            ({}, "{}"),
+            ("", ""),
+            (None, ""),
+            (_LARGE, dump_json(_LARGE).decode()),
+        ):
             changed_outcome = case.map(replaced(case.events, leaf, value))
             if changed_outcome.error is not None or changed_outcome.response["finish_reason"] == "error":
                 continue
@@ -276,12 +284,22 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
             ):
                 continue
             if call_read["arguments"] != wanted_arguments and mark is None:
-                value_json = orjson.dumps(value).decode()
+                value_json = dump_json(value).decode()
                 yield case.problem(
                     "P4",
                     leaf,
                     f"the arguments {value_json} are read as {call_read['arguments']!r}, and not marked",
                 )
+
+
+_LARGE: Final = {
+    "n": 12345678901234567890123,
+    "f": 0.1,
+    "z": None,
+    "deep": [[{}], []],
+    "Key": {"b": 1, "a": 2},
+}
+"""Arguments that lose something in a float, in a writer that sorts, or in one that drops what is empty."""
 
 
 def _arguments_in(case: Case, arguments: str) -> Leaf | None:

@@ -23,6 +23,7 @@ from crosswalk.types.json import (
     adopted,
     copy_json,
     dump_json,
+    is_finite,
     merge,
     placed,
 )
@@ -537,7 +538,7 @@ class AnswerDraft:
         try:
             encoded = dump_json(self._extensions, option=_PASSTHROUGH_OPTIONS)
         except TypeError as error:
-            return "ecursion" in str(error)
+            return "ecursion" in str(error) and is_finite(self._extensions)
         # orjson writes null for NaN and infinity.
         return b"null" not in encoded or not _holds_non_finite(self._extensions)
 

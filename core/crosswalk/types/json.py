@@ -320,6 +320,25 @@ def copy_json(value: Any) -> Any:
     return value
 
 
+_DEEPEST: Final = 2048
+"""No parser of ours reads JSON that is nested deeper."""
+
+
+def is_finite(value: Any) -> bool:
+    """Return whether *value*, of dicts and lists, is as deep as JSON may be. A value that holds itself has no end."""
+    level = {id(value): value}
+    for _ in range(_DEEPEST):
+        items = (
+            item
+            for container in level.values()
+            for item in (container.values() if type(container) is dict else container)
+        )
+        level = {id(item): item for item in items if type(item) in _CONTAINER_TYPES}
+        if not level:
+            return True
+    return False
+
+
 def same_json(left: Any, right: Any) -> bool:
     """Return whether two JSON values are equal. Unlike for ``==``, ``true`` is not 1 and 1 is not 1.0."""
     if type(left) is not type(right):

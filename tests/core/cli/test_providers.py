@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+import attrs
 import orjson
 import pytest
 
@@ -60,6 +61,7 @@ def test_a_broken_and_a_blocked_one_are_rows(run: Run, provider: Callable[[objec
         "version": rows["ollama"]["version"],
         "target": "crosswalk_vllm:plugin",
         "overrides": [],
+        "ignored": [],
         "endpoints": [],
         "speaks": [],
         "builds_requests": False,
@@ -74,3 +76,13 @@ def test_an_override_says_whom_it_overrides(run: Run, provider: Callable[[object
     provider(registry.mapper, "vllm")  # any object will do
     rows = run("providers").out.splitlines()
     assert next(row for row in rows if row.startswith("vllm")).endswith("ok, overrides crosswalk-llm")
+
+
+def test_a_broken_override_is_told_as_ignored(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not as one that works."""
+    shipped = registry.mapper("vllm")
+    monkeypatch.setattr(registry, "mapper", lambda name: attrs.evolve(shipped, ignored=("over-vllm",)))
+    rows = run("providers").out.splitlines()
+    assert next(row for row in rows if row.startswith("vllm")).endswith(
+        "ok, overridden by over-vllm: broken, ignored"
+    )

@@ -663,3 +663,31 @@ def test_arguments_are_compared_by_their_meaning() -> None:
 def test_an_answer_may_be_empty() -> None:
     """If no words were counted in it."""
     assert problems(Honest(), [{"id": "r", "model": "m", "text": "", "end": "stop"}]) == []
+
+
+class Counted(Honest):
+    """Takes counts, too."""
+
+    @hookimpl
+    def map_usage(self, event: Any, state: Any) -> UsageInfo | None:
+        count = accept_count(event, "out")
+        return None if count is None else UsageInfo(3, count)
+
+
+def test_body_and_stream_are_compared_by_field() -> None:
+    """A field that one form marks as absent is no difference. Texts, calls and ends always are, each excepted alone."""
+    event = {"id": "r", "model": "m", "text": "Hello", "end": "stop", "out": 5}
+    whole, counted = capture([event], stream=False), mapper(Counted())
+
+    def fields(**changes: Any) -> list[str]:
+        other = {name: value for name, value in {**event, **changes}.items() if value is not None}
+        found = check_pair(counted, whole, capture([other], "case_stream"))
+        assert [one.exception for one in found] == [
+            f"body and stream agree: case {one.path}" for one in found
+        ]
+        return [problem.path for problem in found]
+
+    assert fields() == fields(out=None, model=None) == []
+    assert fields(out=6) == ["usage"]
+    assert fields(out=6, text="Hallo") == ["message.content", "usage"]
+    assert fields(out=None, text="Hallo") == ["message.content"]

@@ -22,33 +22,44 @@ def _named() -> Iterator[None]:
     registry.unregister(named.plugin, "planted-named")
 
 
-class Other:
-    """A snapshot that is never the same."""
+class Pinned:
+    """A snapshot that is always, or never, the same. It keeps what it was compared with, which syrupy would write."""
+
+    def __init__(self, *, is_same: bool = False) -> None:
+        self.is_same = is_same
+        self.written: list[Any] = []
 
     def use_extension(self, _: object) -> Callable[..., Any]:
-        return lambda name: Other()
+        return lambda name: self
 
     __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:
-        return False
+        self.written.append(other)
+        return self.is_same
 
 
-def failure(tmp_path: Path, stored: Any) -> tuple[str, dict[str, object]]:
+def failure(
+    tmp_path: Path, stored: Any, *, says: Any = None, pinned: Pinned | None = None
+) -> tuple[str, dict[str, object]]:
     """The test's report of the first recording, and the properties that it records."""
 
     class Planted(ProviderConformance):
         provider = "planted-named"
-        snapshots = str(tmp_path)
+        captures = str(tmp_path)
+        snapshots = str(tmp_path / "snapshots")
+        sample = 1
 
     file = tmp_path / "talk.response.json"
     file.write_bytes(NAMED[0].capture.body)
+    if says is not None:
+        (tmp_path / "talk.says.json").write_bytes(orjson.dumps(says))
     if stored is not None:
-        (tmp_path / "planted-named").mkdir()
-        (tmp_path / "planted-named/talk.json").write_bytes(orjson.dumps(stored))
+        (tmp_path / "snapshots/planted-named").mkdir(parents=True)
+        (tmp_path / "snapshots/planted-named/talk.json").write_bytes(orjson.dumps(stored))
     properties: dict[str, object] = {}
-    snapshot: Any = Other()
     with pytest.raises(pytest.fail.Exception) as failed:
+        snapshot: Any = pinned or Pinned()
         Planted().test_snapshot(load_capture(file), snapshot, properties.__setitem__)
     return "\n".join(map(str.strip, str(failed.value).splitlines())), properties
 
@@ -76,3 +87,20 @@ def test_a_capture_without_a_snapshot_is_told(tmp_path: Path) -> None:
     said, properties = failure(tmp_path, None)
     assert "no snapshot yet\nread this" in said
     assert properties == {}
+
+
+def test_what_a_statement_contradicts_is_not_written(tmp_path: Path) -> None:
+    """Also where syrupy would accept it. What is stored is compared with itself, so that it is not removed."""
+    before, updating = now(), Pinned(is_same=True)
+    before["response"]["usage"]["cached_tokens"] = 5
+    said, properties = failure(tmp_path, before, says={"usage": {"cached_tokens": 5}}, pinned=updating)
+    assert "usage.cached_tokens: 5 -> 6\nP4 talk, usage.cached_tokens: stated as 5, and read as 6" in said
+    assert said.endswith("mend these first: no snapshot is written over them")
+    assert (updating.written, properties) == ([before], {})
+
+
+def test_a_first_snapshot_is_not_written_against_a_statement(tmp_path: Path) -> None:
+    updating = Pinned(is_same=True)
+    said, _ = failure(tmp_path, None, says={"text": "no"}, pinned=updating)
+    assert said.startswith("no snapshot yet\nP4 talk, text: stated as")
+    assert updating.written == []

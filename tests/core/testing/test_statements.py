@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import attrs
 import orjson
 import pytest
 
 from crosswalk import Registry
 from crosswalk.errors import ConfigurationError
 from crosswalk.testing import Problem, Tally, check_capture, load_captures
-from crosswalk.testing.captures import stated_differences
-from planted import named
+from crosswalk.testing.captures import NAMES, stated_differences
+from planted import named, netstrings
+from planted.more_recordings import MORE_RECORDINGS
 from planted.recordings import NAMED
 
 ANSWER = next(one for one in NAMED if one.capture.case == "talk")
@@ -72,6 +74,18 @@ def test_a_plugin_that_agrees_has_no_problem(tmp_path: Path, recording: Any) -> 
         (FAILURE, "id", "run-91", 'id: stated as "run-91", and read as null'),
         (FAILURE, "usage", {"prompt_tokens": 0}, "usage.prompt_tokens: stated as 0, and read as null"),
         (ANSWER, "raises", "WireTypeError", "raises: stated as WireTypeError, and read as an answer"),
+        (ANSWER, "choices", [{"text": "a"}, {"text": "b"}], "choices: stated as 2 choices, and read as 1"),
+        (ANSWER, "choices", [{"text": "a"}], 'choices[0].text: stated as "a", and read as "Hello There"'),
+        (CALLS, "choices", [{"calls": [{"name": "n"}]}], 'choices[0].calls[0].name: stated as "n", and read as "tides"'),
+        (ANSWER, "order", ["text"], 'order: stated as ["text"], and read as ["reasoning","text"]'),
+        (ANSWER, "media", ["image/png"], 'media: stated as ["image/png"], and read as []'),
+        (ANSWER, "logprobs", {"count": 3}, "logprobs.count: stated as 3, and read as 2"),
+        (ANSWER, "logprobs", {"last": -0.5}, "logprobs.last: stated as -0.5, and read as -0.4375"),
+        (ANSWER, "logprobs", None, "logprobs.count: stated as null, and read as 2"),
+        (ANSWER, "duration", 2.5, "duration: stated as 2.5, and read as null"),
+        (FAILURE, "error_code", "busy", 'error_code: stated as "busy", and read as "too_fast"'),
+        (FAILURE, "error_message", "no", 'error_message: stated as "no", and read as "slow down"'),
+        (FAILURE, "order", [], 'order: stated as [], and read as ["error"]'),
     ],
 )  # fmt: skip
 def test_each_fact_that_disagrees_is_a_problem(
@@ -80,6 +94,35 @@ def test_each_fact_that_disagrees_is_a_problem(
     found = problems(tmp_path, recording, {name: stated})
     assert message in str(found[0])
     assert {problem.check for problem in found} == {"as stated"}
+
+
+def test_two_choices_are_compared_each_by_its_own_facts(tmp_path: Path) -> None:
+    recording = next(one for one in MORE_RECORDINGS["netstrings"] if one.capture.case == "two_stream")
+    registry = Registry(installed=[], environ={})
+    registry.register(netstrings.plugin, "strings")
+    capture = attrs.evolve(recording.capture, says={"choices": [{"finish": "stop"}, {"text": "no"}]})
+    (problem,) = check_capture(registry.mapper("strings"), capture, checks=["as stated"])
+    assert "choices[1].text: stated as" in str(problem)
+    assert problem.message.endswith("; yield it in map_delta as ResponseDelta(choice=NUMBER, …=…)")
+
+
+def test_each_difference_comes_with_its_remedy_and_first(tmp_path: Path) -> None:
+    statement = {"text": "no", "finish": "length", "usage": {"prompt_tokens": 1}, "error_code": "x"}
+    found = problems(tmp_path, ANSWER, statement)
+    assert [problem.message.rpartition("; ")[2] for problem in found] == [
+        "yield it in map_delta as ResponseDelta(content_delta=…)",
+        "give it its meaning in map_finish_reason",
+        "accept_count in map_usage",
+        "give it in ErrorInfo(code=…)",
+    ]
+    (capture,) = load_captures(tmp_path)
+    assert check_capture(REGISTRY.mapper("named"), capture)[0].check == "as stated"
+
+
+def test_the_page_lists_every_name(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/plugins.md").read_text(encoding="utf-8")
+    table = page.partition("| name | what you state |")[2].partition("\n\n")[0]
+    assert {name for name in NAMES if f"`{name}`" in table} == {*NAMES}
 
 
 def test_a_name_that_is_left_out_is_not_stated(tmp_path: Path) -> None:
@@ -147,6 +190,13 @@ def test_without_a_response_no_fact_agrees() -> None:
         (b'{"created":"2026-01-01T09:45:00"}', '"created": must have a time zone'),
         (b'{"usage":{"in":7}}', '"usage": must be an object of prompt_tokens'),
         (b'{"usage":{"prompt_tokens":-1}}', '"usage": must hold counts'),
+        (b'{"duration":-1}', '"duration": must be a number of seconds'),
+        (b'{"order":["words"]}', '"order": must be a list of text, reasoning'),
+        (b'{"media":[7]}', '"media": must be a list of strings'),
+        (b'{"logprobs":{"mean":1}}', '"logprobs": must be an object of count, first, last'),
+        (b'{"choices":[7]}', '"choices": must be a list of objects, one for each choice'),
+        (b'{"choices":[{"text":7}]}', '"choices": "text": must be a string or null'),
+        (b'{"choices":[{"usage":{}}]}', '"choices": "usage": unknown; it may be text, reasoning'),
         (b'{"calls":{}}', '"calls": must be a list of calls'),
         (b'{"calls":[{"tool":"x"}]}', '"calls": a call is an object of id, name, arguments'),
     ],

@@ -14,10 +14,9 @@ from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import FinishReason, MappingState, UsageInfo, hookimpl
 from crosswalk.testing import Capture, normalized
 from crosswalk.testing.changes import changes_between
-from crosswalk.testing.checks import unproven
 from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, Summary, written_changes
-from planted import lookalike, named
-from planted.recordings import KELP, NAMED
+from planted import named
+from planted.recordings import NAMED
 
 
 def report(provider: str, when: str = "call", name: str = UNSTATED) -> Any:
@@ -46,21 +45,8 @@ def test_captures_without_a_statement_are_counted() -> None:
 def test_what_no_capture_shows_is_told_once() -> None:
     text = "kelp: refusal, the finish word 'eos'"
     assert lines_of(report(text, name=UNPROVEN), report(text, name=UNPROVEN)) == [
-        "crosswalk: unproven, in no capture of kelp: refusal, the finish word 'eos'"
+        "crosswalk: no recording of kelp: refusal, the finish word 'eos'"
     ]
-
-
-def test_a_look_alike_is_told_what_no_capture_shows() -> None:
-    """The typed fields that it inherits, the words that no capture ends with, and nothing of others."""
-    registry = Registry(installed=[], environ={})
-    registry.register(lookalike.plugin, "lookalike")
-    registry.register(named.plugin, "named")
-    captures = [recording.capture for recording in KELP]
-    mapper = registry.mapper("lookalike")
-    assert unproven(mapper, captures) == []
-    talk = [capture for capture in captures if capture.case == "told"]
-    assert {"refusal", "tool calls", "the finish word 'blocked'"} <= set(unproven(mapper, talk))
-    assert unproven(registry.mapper("named"), []) == []
 
 
 def test_nothing_is_written_where_each_has_one() -> None:

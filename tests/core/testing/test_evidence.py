@@ -1,0 +1,128 @@
+"""What no recording shows, and declarations that the recordings contradict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+import orjson
+import pytest
+
+from crosswalk.plugin.registry import Registry
+from crosswalk.plugins import (
+    Access,
+    FinishReason,
+    MappingState,
+    ProviderHooks,
+    ProviderInfo,
+    ResponseDelta,
+    hookimpl,
+    take_string,
+)
+from crosswalk.testing import Capture, check_capture
+from crosswalk.testing.checks import unproven
+from planted import lookalike, named
+from planted.recordings import KELP, NAMED
+
+CAPTURES = [recording.capture for recording in NAMED]
+
+
+def mapper(plugin: Any) -> Any:
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, "toy")
+    return registry.mapper("toy")
+
+
+def test_every_plugin_is_told_what_nobody_recorded() -> None:
+    missing = unproven(mapper(named.plugin), CAPTURES)
+    assert missing == ["a second choice", "an image", "a cut stream"]
+    cut = attrs.evolve(next(one for one in CAPTURES if one.stream), complete=False)
+    assert "a cut stream" not in unproven(mapper(named.plugin), [cut])
+    assert unproven(mapper(named.plugin), [])[:2] == ["a whole body", "a stream"]
+
+
+def test_a_look_alike_is_told_of_its_own_words_too() -> None:
+    captures = [recording.capture for recording in KELP]
+    assert not [name for name in unproven(mapper(lookalike.plugin), captures) if "word" in name]
+    told = [capture for capture in captures if capture.case == "told"]
+    assert {"a refusal", "calls", "the finish word 'blocked'"} <= {*unproven(mapper(lookalike.plugin), told)}
+
+
+class Declares(ProviderHooks):
+    """Reads texts and ends, and declares what a test says."""
+
+    def __init__(self, **declarations: Any) -> None:
+        self.declarations = declarations
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Toy", **self.declarations)
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        text, word = take_string(event, "text"), take_string(event, "done")
+        return [ResponseDelta(content_delta=text, raw_finish_reason=word)]
+
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+        return FinishReason(reason)
+
+
+EVENTS = [
+    {"text": "Hel", "n": 1, "word": "x"},
+    {"text": "lo", "n": 2, "word": "y", "done": "stop", "usage": {"in": 1}},
+]
+
+
+def told(*more: bytes, **declarations: Any) -> list[str]:
+    body = b"".join(b"data: %b\n\n" % one for one in (*map(orjson.dumps, EVENTS), *more))
+    captures = [Capture("a", Path("a"), body, stream=True), Capture("b", Path("b"), body, stream=True)]
+    problems = [
+        (problem.path, problem.message, problem.exception)
+        for capture in captures
+        for problem in check_capture(
+            mapper(Declares(**declarations)), capture, checks=["declarations hold"], others=captures
+        )
+    ]
+    assert all(exception == f"declarations hold: {path}" for path, _, exception in problems)
+    return [f"{path}: {message}" for path, message, _ in problems]
+
+
+@pytest.mark.parametrize(
+    ("declarations", "problem"),
+    [
+        ({"sentinel": True}, "sentinel: declared, and no recorded stream ends with [DONE]"),
+        ({"repeats_finish": True}, "repeats_finish: declared, and no recorded stream goes on after its finish word"),
+        ({"number_key": "word"}, "number_key: declared, and 'word' has another kind of value in a recording"),
+        ({"usage_key": "n"}, "usage_key: declared, and 'n' has another kind of value in a recording"),
+        ({"timestamp_key": "usage"}, "timestamp_key: declared, and 'usage' has another kind of value in a recording"),
+        ({"timestamp_key": "done"}, "timestamp_key: declared, and 'done' is in no extensions of a recording"),
+        ({"text_paths": ("delta.text",)}, "text_paths: declared, and no recorded event has any of them"),
+        ({"access": Access.by_name("https://api.toy.example", "TOY")},
+         "access: declared, and the plugin builds no requests, so nobody can ask"),
+    ],
+)  # fmt: skip
+def test_a_declaration_that_recordings_contradict_is_told_once(
+    declarations: dict[str, Any], problem: str
+) -> None:
+    assert told(**declarations) == [problem]
+
+
+def test_a_declaration_with_evidence_is_no_problem() -> None:
+    good: dict[str, Any] = {
+        "number_key": "n",
+        "usage_key": "usage",
+        "timestamp_key": "word",
+        "text_paths": ("text",),
+    }
+    assert told(**good) == []
+    assert told(b"[DONE]", sentinel=True) == []
+    assert told(b'{"text":"more"}', repeats_finish=True) == []
+    assert told() == []
+
+
+def test_a_capture_alone_is_no_evidence() -> None:
+    """Without the others of its folder nothing is said of declarations."""
+    capture = Capture("a", Path("a"), b'{"text":"x","done":"stop"}')
+    assert check_capture(mapper(Declares(sentinel=True)), capture, checks=["declarations hold"]) == []
