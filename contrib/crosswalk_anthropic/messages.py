@@ -157,7 +157,7 @@ class ContentBlocks(Blocks):
     ) -> Iterator[ResponseDelta]:
         match opened_block.kind:
             case "text":
-                for citation in accept_objects(block, "citations"):
+                for citation in accept_objects(block, "citations") if "citations" in block else ():
                     yield self._cite(citation)
                 yield from self.say(SegmentType.TEXT, opened_block, take_string(block, "text") or None)
             case "thinking":
@@ -350,7 +350,7 @@ class AnthropicDialect:
 
     def _ending(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """Why the model stopped, in a message or in a piece of it: after that, only ``message_stop`` comes."""
-        details = accept_object(part, "stop_details")
+        details = accept_object(part, "stop_details") if "stop_details" in part else None
         if details is not None and look_at(details, "type", str) == "refusal":
             yield ResponseDelta(segment=_refusal(details))
         yield from take_end(part, "stop_reason", state)
@@ -389,6 +389,7 @@ class AnthropicDialect:
             prompt_tokens is not None
         ):  # without the tokens that the cache had or got: the three make up the prompt
             prompt_tokens += (cached_tokens or 0) + (cache_write_tokens or 0)
+        details = {name: counts[name] for name in wire.DETAILS if name in counts}
         return state.usage_info(
             prompt_tokens,
             completion_tokens,
@@ -396,7 +397,7 @@ class AnthropicDialect:
             reasoning_tokens=reasoning_tokens,
             cache_write_tokens=cache_write_tokens,
             cost=look_at_cost(usage),
-            details=UsageDetails(**{name: counts[name] for name in wire.DETAILS if name in counts}),
+            details=UsageDetails(**details) if details else UsageDetails.EMPTY,
         )
 
     @hookimpl
@@ -456,7 +457,7 @@ def _refusal(details: dict[str, Any]) -> Segment:
 
 # Other servers make ids of "msg_" or "req_" and hexadecimal digits.
 _ID_PATTERN = re.compile(r"(msg_(bdrk_|vrtx_)?|req_)01(?=[0-9a-f]*[g-zA-Z])[0-9A-Za-z]{20,}")
-_USAGE_MARKS = ("cache_creation", "inference_geo", "service_tier")
+_USAGE_MARKS = frozenset({"cache_creation", "inference_geo", "service_tier"})
 
 
 class HostedMessages(AnthropicDialect):
@@ -469,7 +470,7 @@ class HostedMessages(AnthropicDialect):
             return recognition
         message = event.get("message") if event["type"] == "message_start" else event
         usage = message.get("usage")
-        has_own_counts = isinstance(usage, dict) and any(mark in usage for mark in _USAGE_MARKS)
+        has_own_counts = isinstance(usage, dict) and not _USAGE_MARKS.isdisjoint(usage)
         id = event.get("request_id") if event["type"] == "error" else message.get("id")
         return Recognition.CERTAIN if has_own_counts or _ID_PATTERN.fullmatch(str(id)) else recognition
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk.plugins import (
     Access,
     BatchFile,
     CallIds,
+    CountPaths,
     FinishReason,
     MappingState,
     Provenance,
@@ -30,7 +31,6 @@ from crosswalk.plugins import (
     UsageInfo,
     WayBack,
     accept_count,
-    accept_count_at,
     accept_object,
     accept_objects,
     error_delta,
@@ -232,12 +232,9 @@ class Bedrock:
         )
         if not usage:
             return None
-        prompt_tokens, completion_tokens = (
-            accept_count(usage, "inputTokens"),
-            accept_count(usage, "outputTokens"),
+        prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens = map(
+            _COUNT_PATHS.accept(usage).get, ("prompt", "completion", "cached", "cache_write")
         )
-        cached_tokens = accept_count_at(usage, ("cacheReadInputTokens", "cacheReadInputTokenCount"))
-        cache_write_tokens = accept_count_at(usage, ("cacheWriteInputTokens", "cacheWriteInputTokenCount"))
         if prompt_tokens is not None:  # a part is not the count
             prompt_tokens += (cached_tokens or 0) + (cache_write_tokens or 0)
         info = state.usage_info(
@@ -257,6 +254,16 @@ class Bedrock:
         """See the hook ``extensions``. The residue of a stream's events has the paths of a body."""
         message = state.own(_Message)
         return at_home(event, message.event, message.blocks.last)
+
+
+_COUNT_PATHS: Final = CountPaths(
+    {
+        "prompt": "inputTokens",
+        "completion": "outputTokens",
+        "cached": ("cacheReadInputTokens", "cacheReadInputTokenCount"),
+        "cache_write": ("cacheWriteInputTokens", "cacheWriteInputTokenCount"),
+    }
+)
 
 
 def _lifetimes(usage: dict[str, Any]) -> UsageDetails:

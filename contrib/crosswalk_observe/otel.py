@@ -238,6 +238,10 @@ _PATHS: Final = {
     for name, paths in option_paths().items()
 }
 _FORMAT_PATHS: Final = (*_PATHS["response_format"], ("format",))
+_WORD_PATHS: Final = (*_FORMAT_PATHS, *_PATHS["reasoning_effort"], *_PATHS["previous_response_id"])
+_NAME_GROUPS: Final = (_OPTION_GROUPS, _STOP_KEYS, _COUNTS, *_OPTION_NAMES.values())
+_NAMES: Final = frozenset().union(*_NAME_GROUPS, (path[0] for path in _WORD_PATHS))
+"""The keys of a request below which an attribute is looked for."""
 
 
 class OpenTelemetrySink:
@@ -403,6 +407,8 @@ def _captures() -> tuple[bool, bool]:
 def _request_attributes(options: Any) -> dict[str, Any]:
     """Return the *options* of a request that the conventions name."""
     attributes: dict[str, Any] = {}
+    if _NAMES.isdisjoint(options):
+        return attributes
     groups = [options[name] for name in _OPTION_GROUPS if isinstance(options.get(name), dict)]
     for group in (*groups, options):
         for word, names in _OPTION_NAMES.items():
@@ -416,10 +422,9 @@ def _request_attributes(options: Any) -> dict[str, Any]:
         for count in (group[name] for name in _COUNTS if name in group):
             if type(count) is int and count != 1:
                 attributes["gen_ai.request.choice.count"] = count
+    format_word = _first(options, *_FORMAT_PATHS, *((*path, "type") for path in _FORMAT_PATHS))
     words = {
-        "gen_ai.output.type": _OUTPUT_TYPES.get(
-            _first(options, *_FORMAT_PATHS, *((*path, "type") for path in _FORMAT_PATHS))
-        ),
+        "gen_ai.output.type": _OUTPUT_TYPES.get(format_word),
         "gen_ai.request.reasoning.level": _first(options, *_PATHS["reasoning_effort"]),
         "gen_ai.request.previous_response.id": _first(options, *_PATHS["previous_response_id"]),
     }

@@ -141,9 +141,7 @@ def _secret_pairs(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     other_pairs: list[tuple[str, str]] = []
     for pair in pairs:
         (secret_pairs if _is_named_secret(pair[0]) else other_pairs).append(pair)
-    if holds_key(
-        "\n".join(value for _, value in other_pairs)
-    ):  # usually false, so search all of them at once
+    if holds_key("\n".join([value for _, value in other_pairs])):  # usually false, so search all at once
         secret_pairs += [pair for pair in other_pairs if holds_key(pair[1])]
     return secret_pairs
 
@@ -264,10 +262,8 @@ def record_of(
     if response is not None:
         if is_guessed:
             response = _with_guessed_provider(response)
-        attempts: list[ProviderAttempt] = []
-        if not facts_alone:
-            id = request_id_of(headers)
-            attempts = [_attempt(response, exchange, duration, id, reader.is_cancelled)]
+        id = request_id_of(headers)
+        attempts = [] if facts_alone else [_attempt(response, exchange, duration, id, reader.is_cancelled)]
         response = completed(response, exchange.model, attempts, is_stream=is_stream)
         cost = cost_of(response) if with_prices else response.usage.cost
     return make_record(

@@ -236,7 +236,13 @@ def _describe(request: Any) -> Request | None:
         content = request.content
     except RuntimeError:  # a stream, or files, which are not a request to a model
         content = None
-    return Request(request.method, str(request.url), request.headers.multi_items(), content)
+    return Request(request.method, str(request.url), _pairs(request.headers), content)
+
+
+def _pairs(headers: Any) -> list[tuple[str, str]]:
+    """Return the *headers*, whose encoding the library works out again for each name and value that it is asked for."""
+    encoding = headers.encoding
+    return [(name.decode(encoding), value.decode(encoding)) for name, value in headers.raw]
 
 
 def _watch_answer(exchange: WatchedExchange, response: Any, request: Any) -> None:
@@ -244,7 +250,7 @@ def _watch_answer(exchange: WatchedExchange, response: Any, request: Any) -> Non
     if not isinstance(response, library.Response):
         exchange.discard()
         return
-    headers = response.headers.multi_items()
+    headers = _pairs(response.headers)
     try:
         body = response.content
     except RuntimeError:  # not read yet

@@ -126,7 +126,10 @@ class ChatDialect(OpenAIChatDialect):
         """Return the segments of a message or delta other than text and tool calls."""
         for name, reader in _SEGMENTS.items():
             if name in part:
-                yield from reader(part)
+                if part[name] is None:
+                    del part[name]
+                else:
+                    yield from reader(part)
 
 
 def _take_details(

@@ -99,17 +99,14 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
         "gen_ai.usage.cache_write.input_tokens": usage.cache_write_tokens,
         "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
-        **{
-            attribute_name: getattr(usage.details, name)
-            for name, attribute_name in _DETAIL_ATTRIBUTES.items()
-        },
+        **{word: getattr(usage.details, name) for name, word in _DETAIL_ATTRIBUTES.items()},
         "crosswalk.duration": metadata.request_duration.total_seconds() or None,
         "gen_ai.response.time_to_first_chunk": None
         if metadata.time_to_first_token is None
         else metadata.time_to_first_token.total_seconds(),
-        "error.type": otel_error_type(response),
-        "crosswalk.error.kind": None if response.error_info is None else response.error_info.kind.value,
     }
+    if (info := response.error_info) is not None:
+        attributes |= {"error.type": otel_error_type(response), "crosswalk.error.kind": info.kind.value}
     return {name: value for name, value in attributes.items() if value is not None}
 
 
@@ -127,8 +124,9 @@ def otel_error_type(response: ChatResponse) -> str | None:
 def _said(response: ChatResponse, path: str, value: int | str) -> int | str | None:
     """Return *value*, or ``None`` if the provider did not send it."""
     provenance = response.metadata.provenance
-    unsent_marks = _UNSENT_MARKS | {Provenance.DERIVED} if path == "model" else _UNSENT_MARKS
-    return None if any(provenance.get(p) in unsent_marks for p in (path, path.partition(".")[0])) else value
+    marks = (provenance.get(path), provenance.get(path.partition(".")[0]))
+    is_derived = path == "model" and Provenance.DERIVED in marks
+    return None if is_derived or not _UNSENT_MARKS.isdisjoint(marks) else value
 
 
 # -------------------------------------------------------------------------------- messages

@@ -54,7 +54,6 @@ from crosswalk.mapping.openai_chat import (
     CountPaths as CountPaths,
     Echo as Echo,
     OpenAIChatDialect as OpenAIChatDialect,
-    accept_count_at as accept_count_at,
     take_arguments as take_arguments,
     take_same_at as take_same_at,
     take_text as take_text,

@@ -82,25 +82,8 @@ class _Remembered:
     """
 
     __slots__ = (
-        "_closing_brackets",
-        "_separators",
-        "before",
-        "behind",
-        "call",
-        "choice",
-        "data",
-        "is_proved",
-        "kind",
-        "kinds",
-        "left",
-        "logprob_path",
-        "name",
-        "parts",
-        "pieces",
-        "residue",
-        "strings",
-        "text",
-        "texts",
+        "_closing_brackets", "_separators", "before", "behind", "call", "choice", "data", "is_proved", "kind",
+        "kinds", "left", "logprob_path", "name", "parts", "pieces", "residue", "strings", "text", "texts",
     )  # fmt: skip
 
     def __init__(
@@ -553,7 +536,11 @@ def _compare(
     """Add the paths at which *one* and *other* differ to *differences*, with both values, and all strings to *strings*."""
     if type(one) is type(other) is dict and one.keys() == other.keys():
         for key, item in one.items():
-            _compare(item, other[key], (*path, key), differences, strings)
+            other_item = other[key]
+            if type(item) is dict or type(item) is list or item != other_item:
+                _compare(item, other_item, (*path, key), differences, strings)
+            elif type(item) is str:
+                strings.add(item)
     elif type(one) is type(other) is list and len(one) == len(other):
         for place, item in enumerate(one):
             _compare(item, other[place], (*path, place), differences, strings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -107,12 +107,13 @@ class Delivery:
                 state.report(usage)
                 self._delivered_usage = state.usage
                 extensions = adopted(changes) if changes else EMPTY_OBJECT
-                delta = with_changes(delta, UNNUMBERED, extensions, state.usage)
+                delta = with_changes(delta, state.delta_count, extensions, state.usage)
                 deltas = [delta]
             elif changes:
-                delta = with_changes(delta, UNNUMBERED, adopted(changes), None)
+                delta = with_changes(delta, state.delta_count, adopted(changes), None)
                 deltas = [delta]
-            number_delta(delta, state.delta_count)
+            else:
+                number_delta(delta, state.delta_count)
             state.delta_count += 1
             (state.choices.get(delta.choice) or state.choice(delta.choice)).add(delta)
             return deltas
@@ -123,7 +124,9 @@ class Delivery:
                 self._delivered_usage = state.usage
                 self._add(ResponseDelta(usage=state.usage), delivered_deltas)
             state.report(usage)
-        remaining_deltas = [part for delta in deltas if (part := self._without_end(delta)) is not None]
+        remaining_deltas = deltas and [
+            part for delta in deltas if (part := self._without_end(delta)) is not None
+        ]
         if not remaining_deltas:
             if changes:
                 self._deliver_changes(changes, delivered_deltas)
@@ -163,7 +166,7 @@ class Delivery:
             adopted(late_extensions) if late_extensions else EMPTY_OBJECT,
         )
         state.delta_count += 1
-        state.choice(choice).add(delta)
+        (state.choices.get(choice) or state.choice(choice)).add(delta)
         return delta
 
     def _deliver_changes(self, changes: dict[str, Any], delivered_deltas: list[ResponseDelta]) -> None:
@@ -308,28 +311,6 @@ def take_end(
     return ()
 
 
-def note_end(state: MappingState, mapper: Mapper, delta: ResponseDelta) -> str | None:
-    """Note the end in *delta*, which ends its choice. Return the finish word if no mapping knows it.
-
-    Raises:
-        PluginError: ``map_finish_reason`` returned something other than a finish reason.
-    """
-    finish_word, reason, unknown_word = delta.raw_finish_reason, delta.finish_reason, None
-    if reason is None:
-        assert finish_word is not None, "a delta that ends says how"
-        reason, unknown_word = _meaning(state, mapper, finish_word)
-    earlier_end = state.ends.get(delta.choice)
-    if finish_word is None and earlier_end is not None:
-        finish_word = earlier_end.finish_word
-    if earlier_end is None or _SEVERITY.index(reason) >= _SEVERITY.index(earlier_end.reason):
-        state.ends[delta.choice] = End(reason, finish_word, unmapped=unknown_word is not None)
-    elif earlier_end.finish_word is None:
-        state.ends[delta.choice] = End(
-            earlier_end.reason, finish_word, unmapped=earlier_end.unmapped
-        )  # the first word there is
-    return unknown_word
-
-
 def _meaning(state: MappingState, mapper: Mapper, finish_word: str) -> tuple[FinishReason, str | None]:
     """Return the meaning of the provider's word, and the word itself if it is unknown."""
     try:
@@ -355,23 +336,23 @@ def missing(state: MappingState, mapper: Mapper) -> str | None:
     """Return why the answer is incomplete although the input has ended, or ``None`` if it is complete."""
     if state.error is not None or not mapper.has_terminal:
         return None
-    if (
-        0 in state.ends
-        and len(state.choices) <= len(state.ends)
-        and state.choices.keys() <= state.ends.keys()
-    ):
+    if 0 in state.ends and state.choices.keys() <= state.ends.keys():
         return None
     open_choices = sorted((state.choices.keys() | {0}) - state.ends.keys())
     choice_note = "" if open_choices == [0] else f" of choice {open_choices[0]}"
     return f"the input ended without the provider's terminal signal{choice_note}"
 
 
-def final_deltas(state: MappingState, delivery: Delivery) -> Iterator[ResponseDelta]:
+def final_deltas(state: MappingState, delivery: Delivery) -> list[ResponseDelta]:
     """Deliver the last delta of each choice. The one of the first choice comes last and completes the answer."""
+    last_deltas = []
     for position, choice in enumerate(state.others if len(state.choices) > 1 else ()):
-        yield delivery.final(choice, _settle(state, choice, f"alternatives[{position}].finish_reason"))
+        end = _settle(state, choice, f"alternatives[{position}].finish_reason")
+        last_deltas.append(delivery.final(choice, end))
     end = _settle(state, 0, "finish_reason")
-    yield delivery.final(0, end, _segment(state, end))
+    segment = _segment(state, end) if end.reason is FinishReason.ERROR else None
+    last_deltas.append(delivery.final(0, end, segment))
+    return last_deltas
 
 
 def _settle(state: MappingState, choice: int, path: str) -> End:
@@ -387,7 +368,8 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
     reason = _STOP if end is None else end.reason
     is_without_call = False
     if reason is _STOP or reason is _TOOL_CALLS:
-        has_calls = state.choice(choice).has_calls  # given ones, not those that a plugin asked the state for
+        draft = state.choices.get(choice)  # given calls, not those that a plugin asked the state for
+        has_calls = draft is not None and draft.has_calls
         is_without_call = reason is _TOOL_CALLS and not has_calls
         if has_calls:
             reason = _TOOL_CALLS
@@ -411,11 +393,9 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
 
 
 def _segment(state: MappingState, end: End) -> Segment | None:
-    """Return the error segment of an answer that ended with an error, or ``None``."""
+    """Return the error segment of an answer that ended with an error."""
     if state.error is not None:
         return state.error.segment
-    if end.reason is not FinishReason.ERROR:
-        return None
     reason_phrase = f"with {end.finish_word[:60]!r}" if end.finish_word else "without a reason"
     info = ErrorInfo(
         ErrorKind.UNKNOWN, f"the provider ended the answer {reason_phrase}", code=end.finish_word or None
@@ -461,7 +441,7 @@ class EventMapper:
         self._state = state
         self._unknown_policy = unknown
         self._note_unknown = note_unknown
-        self._rules: MergeRules = _rules(mapper)
+        self._rules: MergeRules = merge_rules(mapper.info.pieces, mapper.info.cumulative)
         self.may_switch = bool(mapper.info.speaks)
         self._is_first = True
         self._last_residue: bytes | None = None
@@ -512,8 +492,11 @@ class EventMapper:
         self, event: Any, source: Any, deltas: list[ResponseDelta]
     ) -> tuple[UsageInfo | None, dict[str, Any]]:
         """Return the event's counts and its residue. Its deltas are appended to *deltas*."""
-        if self.may_switch:
-            self._choose_dialect(event)
+        if self.may_switch and (chosen_mapper := self.mapper.dialect_of(event)) is not None:
+            self.may_switch = False
+            if chosen_mapper is not self.mapper:
+                info = chosen_mapper.info
+                self.mapper, self._rules = chosen_mapper, merge_rules(info.pieces, info.cumulative)
         state, mapper, ends = self._state, self.mapper, self._state.ends
         is_wire = type(source) is bytes
         empty_containers_sent = {} if is_wire and not may_hold_empty(source) else empty_containers(event)
@@ -536,7 +519,8 @@ class EventMapper:
             if delta.raw_finish_reason is None and delta.finish_reason is None:
                 deltas.append(delta)
             elif delta.usage is None and has_only_its_end(delta):
-                state.begin(delta.choice)
+                if delta.choice not in state.choices:
+                    state.begin(delta.choice)
                 self._note_end(delta)
                 continue  # it is held back to the last delta of its choice
             else:
@@ -628,9 +612,25 @@ class EventMapper:
         return event if type(event) is dict else {"event": event}
 
     def _note_end(self, delta: ResponseDelta) -> None:
-        word = note_end(self._state, self.mapper, delta)
-        if word is not None and self._note_unknown is not None:
-            self._note_unknown(self.mapper.provider, "finish reason", word)
+        """Note the end in *delta*, which ends its choice.
+
+        Raises:
+            PluginError: ``map_finish_reason`` returned something other than a finish reason.
+        """
+        state = self._state
+        finish_word, reason, unknown_word = delta.raw_finish_reason, delta.finish_reason, None
+        if reason is None:
+            assert finish_word is not None, "a delta that ends says how"
+            reason, unknown_word = _meaning(state, self.mapper, finish_word)
+        earlier_end = state.ends.get(delta.choice)
+        if finish_word is None and earlier_end is not None:
+            finish_word = earlier_end.finish_word
+        if earlier_end is None or _SEVERITY.index(reason) >= _SEVERITY.index(earlier_end.reason):
+            state.ends[delta.choice] = End(reason, finish_word, unmapped=unknown_word is not None)
+        elif earlier_end.finish_word is None:  # the first word there is
+            state.ends[delta.choice] = End(earlier_end.reason, finish_word, unmapped=earlier_end.unmapped)
+        if unknown_word is not None and self._note_unknown is not None:
+            self._note_unknown(self.mapper.provider, "finish reason", unknown_word)
 
     def _refuse_trailing(self, choice: int) -> None:
         if self._state.continues or self.mapper.info.repeats_finish or self._state.error is not None:
@@ -638,19 +638,6 @@ class EventMapper:
         raise TrailingContentError(
             f"content after the end of choice {choice}: a second answer, or one out of order"
         )
-
-    def _choose_dialect(self, event: Any) -> None:
-        """Select the dialect of this answer by the first event that a plugin recognizes."""
-        mapper = self.mapper.dialect_of(event)
-        if mapper is None:
-            return
-        self.may_switch = False
-        if mapper is not self.mapper:
-            self.mapper, self._rules = mapper, _rules(mapper)
-
-
-def _rules(mapper: Mapper) -> MergeRules:
-    return merge_rules(mapper.info.pieces, mapper.info.cumulative)
 
 
 _SHORT_SIZE: Final = 4096

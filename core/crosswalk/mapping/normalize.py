@@ -119,45 +119,30 @@ def normalize(
         OSError: the file cannot be read.
     """
     used_registry = default_registry if registry is None else registry
-    data = _as_bytes(body)
+    data = body if type(body) is bytes else _as_bytes(body)
     limits = limits or DEFAULT
+    is_usual = id_factory is new_id and clock is now and limits is DEFAULT and keep_raw is True
+    options = USUAL_OPTIONS
+    if not is_usual or status != 200 or unknown != "raise":
+        options = ReaderOptions(
+            status=status,
+            unknown=unknown,
+            id_factory=id_factory,
+            clock=clock,
+            keep_raw=keep_raw,
+            limits=limits,
+        )
     if provider is None:
         try:
             provider = recognizing(decode_events(data, limits), used_registry)
         except DetectionError as error:
-            options = ReaderOptions(
-                status=status,
-                unknown=unknown,
-                id_factory=id_factory,
-                clock=clock,
-                keep_raw=keep_raw,
-                limits=limits,
-            )
             try:
                 response = guessed(error, data, options, used_registry)
             except DetectionError as failure:
                 raise _about_file_name(body, failure) from None
             log_response(response)
             return response
-    mapper = used_registry.mapper(provider)
-    if (
-        id_factory is new_id
-        and clock is now
-        and status == 200
-        and keep_raw is True
-        and unknown == "raise"
-        and limits is DEFAULT
-    ):
-        return read_body(mapper, data, USUAL_OPTIONS)
-    options = ReaderOptions(
-        status=status,
-        unknown=unknown,
-        id_factory=id_factory,
-        clock=clock,
-        keep_raw=keep_raw,
-        limits=limits,
-    )
-    return read_body(mapper, data, options)
+    return read_body(used_registry.mapper(provider), data, options)
 
 
 def detect(
@@ -213,14 +198,25 @@ def guess(ambiguous: DetectionError, data: bytes, options: ReaderOptions, regist
     """
     from crosswalk.mapping.agreement import agreeing  # seldom needed
 
-    events = list(islice(decode_events(data, options.limits), MOST_EVENTS))
-    same_options = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
-    with quietly():
-        read = partial(read_body, options=same_options)
-        name = agreeing(ambiguous.candidates, registry, events, data, read, status=options.status)
+    name: str | None = _of_candidates(agreeing, ambiguous, data, options, registry)
     if name is None:
         raise ambiguous
     return name
+
+
+def _of_candidates(
+    rule: Callable[..., Any],
+    ambiguous: DetectionError,
+    data: bytes,
+    options: ReaderOptions,
+    registry: Registry,
+) -> Any:
+    """Return what *rule* makes of the candidates' readings of *data*."""
+    events = list(islice(decode_events(data, options.limits), MOST_EVENTS))
+    same_options = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
+    read = partial(read_body, options=same_options)
+    with quietly():
+        return rule(ambiguous.candidates, registry, events, data, read, status=options.status)
 
 
 def guessed(
@@ -234,20 +230,14 @@ def guessed(
     """
     from crosswalk.mapping.agreement import agreed  # seldom needed
 
-    events = list(islice(decode_events(data, options.limits), MOST_EVENTS))
-    same_options = attrs.evolve(options, id_factory=cache(options.id_factory), clock=cache(options.clock))
-    with quietly():
-        read = partial(read_body, options=same_options)
-        response = (
-            agreed(ambiguous.candidates, registry, events, data, read, status=options.status)
-            if ambiguous.candidates
-            else None
-        )
-    if response is not None:
+    if ambiguous.candidates:
+        response: ChatResponse | None = _of_candidates(agreed, ambiguous, data, options, registry)
+        if response is None:
+            raise ambiguous
         return response
     if not data.strip():
         raise DetectionError("no provider recognizes an empty payload")
-    if not ambiguous.candidates and not events:
+    if not any(True for _ in decode_events(data, options.limits)):
         from crosswalk.wire.events import looks_like  # to read JSON needs none
 
         likeness = looks_like(data)
@@ -266,14 +256,12 @@ def _about_file_name(body: Body, error: DetectionError) -> DetectionError:
 
 
 def _as_bytes(body: Body) -> bytes:
-    if isinstance(body, bytes):
-        return body
     if isinstance(body, Path):
         return body.read_bytes()
     if isinstance(body, io.IOBase):
         content: str | bytes = body.read()
         return content.encode(errors="surrogatepass") if isinstance(content, str) else content
-    if isinstance(body, bytearray | memoryview):
+    if isinstance(body, bytes | bytearray | memoryview):
         return bytes(body)
     if isinstance(body, str):
         return body.encode(errors="surrogatepass")

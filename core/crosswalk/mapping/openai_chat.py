@@ -40,7 +40,7 @@ from crosswalk.types.delta import ResponseDelta, ended, said
 from crosswalk.types.json import dump_json, same_json
 from crosswalk.types.message import CallKind, ToolCallDelta
 from crosswalk.types.usage import Provenance, UsageDetails, UsageInfo
-from crosswalk.types.values import PAUSES, FinishReason, Segment, SegmentType, TokenLogprob
+from crosswalk.types.values import PAUSES, FinishReason, Segment, SegmentType, TokenLogprob, unchecked
 from crosswalk.wire import chat as wire
 from crosswalk.wire.chat import SPEECH
 
@@ -117,9 +117,8 @@ class Choices:
         silent: the choices that the present event opens without a delta.
     """
 
-    def __init__(self) -> None:
-        self.first: int | None = None
-        self.silent: set[int] = set()
+    first: int | None = None
+    silent: Set[int] = frozenset()
 
 
 def speaking_part(choice: dict[str, Any], *, has_spoken: bool = False) -> str:
@@ -206,6 +205,7 @@ class Echo:
 # The values in events of OpenAI's chat dialect: texts, arguments and counts, in the forms of servers, and back.
 
 
+_LARGEST_COUNT: Final = 2**63 - 1
 MULTI_PATH_COUNTS: Final = tuple(name for name, path in wire.COUNTS.items() if "." in path)
 """The counts with different paths on some servers."""
 _OPENAI_PATHS: Final = {**wire.COUNTS, **wire.DETAILS}
@@ -268,16 +268,6 @@ def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[st
     return take_string(function, key), False
 
 
-def accept_count_at(usage: dict[str, Any], paths: tuple[str, ...]) -> int | None:
-    """Take the count at the first of *paths* that has one, and equal counts at the others. ``None`` without any."""
-    return _at(paths).accept(usage).get("")
-
-
-@lru_cache(maxsize=256)
-def _at(paths: tuple[str, ...]) -> CountPaths:
-    return CountPaths({"": paths})
-
-
 class CountPaths:
     """Where a server's usage object has its counts, by the objects in it.
 
@@ -298,13 +288,21 @@ class CountPaths:
         """Take the counts of *usage* by name, and those at later paths that are equal. Mistyped ones stay, and are noted."""
         counts: dict[str, int] = {}
         for groups, name_by_key in self._objects:
-            holder = _object_at(usage, groups) if groups else usage
-            for key in [key for key in holder if key in name_by_key]:
-                name = name_by_key[key]
+            holder = usage
+            for group in groups:
+                holder = (accept_object(holder, group) or {}) if group in holder else {}
+            for key in [*holder]:
+                name = name_by_key.get(key)
+                if name is None:
+                    continue
+                count = holder[key]
                 if name in counts:
                     take_same(holder, key, counts[name])
-                elif (count := accept_count(holder, key)) is not None:
+                elif type(count) is int and 0 <= count <= _LARGEST_COUNT:
                     counts[name] = count
+                    del holder[key]
+                else:
+                    accept_count(holder, key)
         return counts
 
 
@@ -319,9 +317,7 @@ def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
 def _object_at(container: dict[str, Any], groups: tuple[str, ...]) -> dict[str, Any]:
     """Return the object at the end of *groups*, or an empty one if the path does not exist."""
     for group in groups:
-        if group not in container:
-            return {}
-        container = accept_object(container, group) or {}
+        container = (accept_object(container, group) or {}) if group in container else {}
     return container
 
 
@@ -336,9 +332,13 @@ def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
     for steps, keys in _by_holder(marks):
         values: list[Any] = [event]
         for key, is_list in steps:
-            values = [value[key] for value in values if type(value) is dict and key in value]
-            if is_list:
-                values = [item for value in values if type(value) is list for item in value]
+            holders, values = values, []
+            for holder in holders:
+                value = holder.get(key) if type(holder) is dict else None
+                if is_list:
+                    values += value if type(value) is list else ()
+                else:
+                    values.append(value)
         for value in values:
             if type(value) is dict and not keys.isdisjoint(value):
                 return True
@@ -531,8 +531,9 @@ class OpenAIChatDialect:
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
-        event = require_object(event)
-        if is_error(event):
+        if type(event) is not dict:
+            event = require_object(event)
+        if event.get("error") or event.get("object") == "error":
             usage = event.get("usage")
             yield take_error(event, self.map_error(None, event))
             if usage is not None:
@@ -548,8 +549,7 @@ class OpenAIChatDialect:
             type_error = error  # once the answer has been read: nothing of it is to be lost
         choices_state = state.own(Choices)
         choices_state.first = None
-        silent_choices = choices_state.silent
-        silent_choices.clear()
+        choices_state.silent = frozenset()
         choices, bare_count = take_objects(event, "choices"), 0
         for number, choice in enumerate(choices):
             # It stays, to identify the residue of the choice.
@@ -572,7 +572,7 @@ class OpenAIChatDialect:
                     yield ResponseDelta(content_delta=text, choice=index)
                 raise
             if not has_said:
-                silent_choices.add(index)
+                choices_state.silent |= {index}
             elif not part:
                 choice.pop("message" if whole else "delta", None)
                 bare_count += choice.keys() == _INDEX_KEYS
@@ -597,7 +597,7 @@ class OpenAIChatDialect:
             if name == "message" and "message" in choice and state.has_ended(index):
                 raise TrailingContentError("a second answer has begun")
         if index not in state.choices:
-            state.begin(index)
+            state.choice(index)
         part = take_object(choice, name) or {}
         if other_name is not None and other_name in choice:
             # It is not part of the answer, so its extra fields of any kind go to the extensions.
@@ -630,28 +630,41 @@ class OpenAIChatDialect:
             state: the state of this answer.
             whole: whether the part is a message, not a piece of one.
         """
-        reasoning = self.reasoning(part, index, state)
-        if reasoning is not None and type(reasoning) is not str:
-            raise self._gave("reasoning", reasoning, "a string or None", state)
-        refusal = take_string(part, "refusal")
-        try:
-            content = take_text(part, state)
-        except WireTypeError:
-            if reasoning or refusal:  # which are right
-                yield ResponseDelta(
-                    reasoning_delta=reasoning or None, refusal_delta=refusal or None, choice=index
-                )
-            raise
+        own_methods = self._own_methods
+        for key in _PART_KEYS:
+            if key in part and part[key] is None:
+                del part[key]
+        reasoning = refusal = None
+        if "reasoning" in part or "reasoning_content" in part or "reasoning" in own_methods:
+            reasoning = self.reasoning(part, index, state)
+            if reasoning is not None and type(reasoning) is not str:
+                raise self._gave("reasoning", reasoning, "a string or None", state)
         if "refusal" in part:
-            refusal = take_string(part, "refusal")  # of the content's parts
+            refusal = take_string(part, "refusal")
+        content = part.get("content")
+        if type(content) is str:
+            del part["content"]
+        elif content is not None:
+            try:
+                content = take_text(part, state)
+            except WireTypeError:
+                if reasoning or refusal:  # which are right
+                    yield ResponseDelta(
+                        reasoning_delta=reasoning or None, refusal_delta=refusal or None, choice=index
+                    )
+                raise
+            if "refusal" in part:
+                refusal = take_string(part, "refusal")  # of the content's parts
         if "text" in choice:
             if not content:
                 content = take_string(choice, "text")
             elif not take_same(choice, "text", content):
                 take_same(choice, "text", "")
-        logprobs = self.logprobs(choice, content)
-        if logprobs is not None and type(logprobs) is not tuple:
-            raise self._gave("logprobs", logprobs, "a tuple or None", state)
+        logprobs = None
+        if "logprobs" in choice or "logprobs" in own_methods:
+            logprobs = self.logprobs(choice, content)
+            if logprobs is not None and type(logprobs) is not tuple:
+                raise self._gave("logprobs", logprobs, "a tuple or None", state)
         if refusal or logprobs:
             yield ResponseDelta(
                 content_delta=content or None,
@@ -662,10 +675,11 @@ class OpenAIChatDialect:
             )
         elif content or reasoning:
             yield said(content or None, reasoning or None, choice=index)
-        for call in self.tool_calls(part, index, state, whole=whole):
-            if type(call) is not ToolCallDelta:
-                raise self._gave("tool_calls", call, "ToolCallDelta", state)
-            yield said(None, None, call, choice=index)
+        if "tool_calls" in part or "function_call" in part or "tool_calls" in own_methods:
+            for call in self.tool_calls(part, index, state, whole=whole):
+                if type(call) is not ToolCallDelta:
+                    raise self._gave("tool_calls", call, "ToolCallDelta", state)
+                yield said(None, None, call, choice=index)
         if part:
             take_same(part, "role", "assistant")
             if part.get("annotations") == []:
@@ -681,6 +695,14 @@ class OpenAIChatDialect:
             end = native_end(choice, index, self.finish_reasons, self.speaks, state)
             if end is not None:
                 yield end
+
+    @cached_property
+    def _own_methods(self) -> frozenset[str]:
+        """Those of the methods below that a subclass overrides: they are asked also where their keys are missing."""
+        names = ("logprobs", "reasoning", "tool_calls")
+        return frozenset(
+            name for name in names if getattr(type(self), name) is not getattr(OpenAIChatDialect, name)
+        )
 
     def _gave(self, method: str, value: object, expected_type: str, state: MappingState) -> PluginError:
         """Return the error of an override that returned *value*, at its origin instead of in a later delta."""
@@ -802,8 +824,8 @@ class OpenAIChatDialect:
             cached_tokens=counts.pop("cached_tokens", None),
             reasoning_tokens=counts.pop("reasoning_tokens", None),
             cache_write_tokens=counts.pop("cache_write_tokens", None),
-            cost=look_at_cost(usage, self.cost_currency),
-            details=UsageDetails(**counts) if counts else UsageDetails.EMPTY,
+            cost=look_at_cost(usage, self.cost_currency) if usage else None,
+            details=unchecked(UsageDetails, **counts) if counts else UsageDetails.EMPTY,
         )
 
     @cached_property
@@ -832,3 +854,5 @@ class OpenAIChatDialect:
 
 
 _INDEX_KEYS = {"index"}
+_PART_KEYS = ("content", "refusal", "reasoning", "reasoning_content", "tool_calls", "function_call", "role")
+"""The keys of a message or delta under which a null says nothing."""

@@ -12,7 +12,6 @@ from itertools import chain, starmap
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 import attrs
-import orjson
 
 from crosswalk.errors import (
     ErrorInfo,
@@ -44,7 +43,7 @@ from crosswalk.plugin.state import MappingState
 from crosswalk.text import Redact, may_log_content, shortened
 from crosswalk.types.answer import ChoiceDraft
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import copy_json, dump_json, load_json
+from crosswalk.types.json import copy_json, dump_json
 from crosswalk.types.response import Alternative, ChatResponse, counted_tokens, new_id, now
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import FinishReason, RawEvents, Segment, SegmentType
@@ -380,7 +379,7 @@ class Reader:
         self, mapper: Mapper, options: ReaderOptions | None = None, *, is_guess: bool = False
     ) -> None:
         self._options = options = options or USUAL_OPTIONS
-        self._state = state = mapper.new_state()
+        self._state = state = MappingState(mapper.provider)
         if is_guess:
             state.note("metadata.provider_id", Provenance.DERIVED)
         self._caller_errors: list[Exception] = []  # errors of the caller's id_factory and clock
@@ -407,8 +406,6 @@ class Reader:
         self._raw_events = state.raw_events if options.keep_raw else None
         self._event_count = 0
         self._most_events = options.limits.events
-        # Each level of nesting takes two bytes: what is shorter is not nested too deeply.
-        self._shallow_size = min(2 * options.limits.depth, options.limits.line_bytes)
         self._longest_line = options.limits.line_bytes
         self._first_event: Any = None  # the first event, as it came
         self._has_halves = False  # whether the event that was loaded last may hold halves of surrogate pairs
@@ -419,10 +416,6 @@ class Reader:
         self._start_time = options.timer() if options.timer is not None else 0.0
         self._first_token_time: float | None = None
         self._response: ChatResponse | None = None
-
-    @property
-    def _mapper(self) -> Mapper:
-        return self._event_mapper.mapper
 
     def read(self, chunk: bytes) -> Iterable[ResponseDelta]:
         """Return the deltas that *chunk*, the next bytes of the answer, completes. Iterate over them before you read more.
@@ -449,15 +442,29 @@ class Reader:
         is_document = answer.startswith(b"{") and answer.endswith(b"}") and len(answer) <= limits.total_bytes
         if is_document and self._error_decoder is None:
             try:
-                event = self._load_whole(answer)
+                event = load_event(answer, limits)
             except FramingError:
-                pass  # several documents, or not JSON: the framing tells
+                pass  # several documents, halves of characters, or not JSON: the framing tells
             else:
                 self._event_count += 1
                 if self._raw_events is not None:
                     self._raw_events.append(answer)
-                return self._map(event, None, answer)
+                return self._map_complete(event, None, answer)
         return self.read(answer)
+
+    def read_to_end(self, answer: bytes) -> ChatResponse:
+        """Read the complete *answer* and return the response, for a caller that wants no deltas.
+
+        Raises:
+            MappingError: as from :meth:`read` and :meth:`finish`.
+        """
+        for _ in self.read_whole(answer):
+            pass
+        if self._decode is None:  # a single document, of which nothing is left
+            self._end()
+            return self._complete()
+        drain(self.finish())
+        return self.response()
 
     def read_event(self, event: Any) -> Iterable[ResponseDelta]:
         """Return the deltas of a decoded event, which is copied and not changed.
@@ -492,13 +499,15 @@ class Reader:
             if self._raw_events is not None:
                 self._raw_events.append(body)
             self._state.error = read_error_body(
-                self._mapper, self._options.status, body, self._options.limits
+                self._event_mapper.mapper, self._options.status, body, self._options.limits
             )
         else:
             self._input_has_ended = True
             for data, name in frames:
                 yield from self._read_frame(data, name)
+        yield from self._map_held(self._halves.flush())
         yield from self._end()
+        self._complete()
 
     def response(self) -> ChatResponse:
         """The complete response.
@@ -512,7 +521,9 @@ class Reader:
                 raise ResponseValidationError(
                     "Cannot build incomplete response: the final delta has not come", code="ACODE-RSP-008"
                 )
-            self._response = self._redacted(self._state.response(finish))
+            response = self._state.response(finish)
+            redact = self._options.redact
+            self._response = response if redact is None else redact_response(response, redact)
         return self._response
 
     @property
@@ -527,9 +538,9 @@ class Reader:
         Facts such as the usage may still follow, until :attr:`is_done`. For a provider that repeats its finish word
         (``ProviderInfo.repeats_finish``) it is not known before.
         """
-        if self._is_done or not self._state.has_begun_to_end or self._mapper.info.repeats_finish:
+        if self._is_done or not self._state.has_begun_to_end or self._event_mapper.mapper.info.repeats_finish:
             return self._is_done
-        return missing(self._state, self._mapper) is None
+        return missing(self._state, self._event_mapper.mapper) is None
 
     def last_event(self) -> Any:
         """The provider's last event, decoded, or ``None`` before the first and if bytes are not stored."""
@@ -547,19 +558,16 @@ class Reader:
             response = self._state.partial(cause)
         except Exception as error:
             raise self._damaged(error) from error
-        return self._redacted(response)
-
-    def _redacted(self, response: ChatResponse) -> ChatResponse:
         redact = self._options.redact
-        if redact is None:
-            return response
-        return redact_response(response, redact)
+        return response if redact is None else redact_response(response, redact)
 
     # Framing.
 
     def _new_decoder(self) -> Callable[[bytes], list[Frame]]:
         options = self._options
-        self._decoder = self._mapper.new_decoder(options.limits, content_type=options.content_type)
+        self._decoder = self._event_mapper.mapper.new_decoder(
+            options.limits, content_type=options.content_type
+        )
         self._decode = self._decoder.decode
         return self._decode
 
@@ -584,34 +592,29 @@ class Reader:
             and (deltas := self._alike_events.read(data, name)) is not None
         ):
             return deltas
-        return self._map(self._load(data), name, data)
+        failure = None
+        try:
+            event = load_event(data, self._options.limits)
+        except MappingError as error:
+            failure = error
+        if failure is not None:  # out here, it does not carry the payload along
+            event = self._load_again(data, failure)
+        return self._map(event, name, data)
 
     def _too_many(self) -> MappingError:
         limit = self._most_events
         return self._explain(TooManyEventsError(f"more than {limit} events", limit=limit))
 
-    def _load(self, data: bytes) -> Any:
-        if len(data) <= self._shallow_size:
-            try:
-                return load_json(data)
-            except orjson.JSONDecodeError:
-                pass
-        try:
-            return self._load_whole(data)
-        except MappingError as error:
-            failure = error
-        is_sse = self._decoder is not None and self._decoder.framing == "sse"
-        if not (is_sse and isinstance(failure, InvalidJSONError) and _is_message(data)):
-            raise self._unreadable(failure)  # out here, it does not carry the payload along
-        return _MESSAGE_MARKER
-
-    def _load_whole(self, data: bytes) -> Any:
-        try:
-            return load_event(data, self._options.limits)
-        except InvalidJSONError:
-            event = load_event(data, self._options.limits, halves="keep")
-        self._has_halves = True
-        return event
+    def _load_again(self, data: bytes, failure: MappingError) -> Any:
+        """Return the event of *data*, which could not be loaded, with halves of characters, or the mark of a message."""
+        if isinstance(failure, InvalidJSONError):
+            with suppress(InvalidJSONError):
+                event = load_event(data, self._options.limits, halves="keep")
+                self._has_halves = True
+                return event
+            if self._decoder is not None and self._decoder.framing == "sse" and _is_message(data):
+                return _MESSAGE_MARKER
+        raise self._unreadable(failure)
 
     def _unreadable(self, error: MappingError) -> MappingError:
         """Return why an event cannot be read. A remainder that is not JSON means that the connection broke."""
@@ -658,7 +661,7 @@ class Reader:
             self._deliver(deltas, None, {})
             raise self._explain(error) from error.__cause__
         if state.unknown_finish is not None:
-            state.unknown_finish.locate(provider=self._mapper.provider, event=self._place())
+            state.unknown_finish.locate(provider=self._event_mapper.mapper.provider, event=self._place())
         if alike_events is not None:
             alike_events.note(source, name, deltas, usage, changes)
         elif self._decoder is not None:
@@ -675,7 +678,7 @@ class Reader:
         return delivered_deltas
 
     def _new_alike(self) -> AlikeEvents | None:
-        mapper = self._mapper
+        mapper = self._event_mapper.mapper
         if self._event_mapper.may_switch or not mapper.is_unmodified or not mapper.info.text_paths:
             return None
         return AlikeEvents(self._event_mapper, self._delivery, self._state, self._options.limits.depth)
@@ -690,21 +693,35 @@ class Reader:
 
     # The end.
 
-    def _end(self) -> Iterator[ResponseDelta]:
-        yield from self._map_held(self._halves.flush())
+    def _end(self) -> list[ResponseDelta]:
         self._is_done = True
-        state = self._state
+        state, mapper = self._state, self._event_mapper.mapper
         if state.unknown_finish is not None and state.error is None and self._options.unknown == "raise":
             raise self._explain(state.unknown_finish)
-        cause = missing(state, self._mapper) if self._event_count else "the input is empty"
+        cause = missing(state, mapper) if self._event_count else "the input is empty"
         if cause is not None:
             raise self._explain(IncompleteStreamError(cause, place=self._after()))
-        if self._is_cut_off():
+        if state.usage is None and self._is_cut_off():
             state.note("usage", Provenance.CUT)
-        self._measure()
+        if self._options.timer is not None:
+            self._measure()
         if not state.has_json_extensions:
-            raise self._mapper.broken("it left in the extensions what is not JSON")
-        paths = self._mapper.info.message_paths
+            raise mapper.broken("it left in the extensions what is not JSON")
+        draft = state.choices.get(0) if len(state.choices) == 1 else None
+        ends_with_text = draft is not None and draft.open is SegmentType.TEXT and draft.text[0]  # as most do
+        if state.usage is not None and not ends_with_text:
+            self._note_unread()
+        try:
+            last_deltas = final_deltas(state, self._delivery)
+            if self._options.redact is not None:
+                last_deltas = [redact_delta(delta, self._options.redact) for delta in last_deltas]
+        except Exception as error:
+            raise self._damaged(error) from error
+        return last_deltas
+
+    def _note_unread(self) -> None:
+        state = self._state
+        paths = self._event_mapper.mapper.info.message_paths
         if paths is not None:
             paths = (*paths, *getattr(state.dialect, "message_paths", ()))
         if is_unread(state, 0, paths):
@@ -712,13 +729,8 @@ class Reader:
         for position, choice in enumerate(state.others if len(state.choices) > 1 else ()):
             if is_unread(state, choice, paths):
                 state.note(f"alternatives[{position}].message", Provenance.UNMAPPED)
-        try:
-            last_deltas = list(final_deltas(state, self._delivery))
-            if self._options.redact is not None:
-                last_deltas = [redact_delta(delta, self._options.redact) for delta in last_deltas]
-        except Exception as error:
-            raise self._damaged(error) from error
-        yield from last_deltas
+
+    def _complete(self) -> ChatResponse:
         try:
             response = self.response()
         except ResponseValidationError as error:
@@ -726,13 +738,13 @@ class Reader:
         except Exception as error:
             raise self._damaged(error) from error
         log_response(response)
+        return response
 
     def _is_cut_off(self) -> bool:
         """Whether the input ended after its finish word and before its usage: the sentinel is missing, too."""
         return (
-            self._state.usage is None
-            and self._state.error is None
-            and (self._mapper.info.sentinel or getattr(self._state.dialect, "sentinel", False))
+            self._state.error is None
+            and (self._event_mapper.mapper.info.sentinel or getattr(self._state.dialect, "sentinel", False))
             and not self._has_sentinel
             and self._decoder is not None
             and self._decoder.framing == "sse"
@@ -759,7 +771,9 @@ class Reader:
         if error in self._caller_errors:
             raise error
         text = str(error) if isinstance(error, ResponseValidationError) else type(error).__name__
-        return self._mapper.broken(f"it has set a value in the state that a response cannot have: {text}")
+        return self._event_mapper.mapper.broken(
+            f"it has set a value in the state that a response cannot have: {text}"
+        )
 
     def _no_answer(self) -> MappingError | None:
         """Return the error for an input that is another document than an answer, or ``None``."""
@@ -779,7 +793,7 @@ class Reader:
         """*error* with provider, place, and everything that was received before it."""
         if self._event_count == 1 and isinstance(error, IncompleteStreamError | UnknownEventError):
             error = self._no_answer() or error
-        error.locate(provider=self._mapper.provider, event=self._place())
+        error.locate(provider=self._event_mapper.mapper.provider, event=self._place())
         with suppress(MappingError):
             drain(self._map_held(self._halves.flush()))  # the partial answer holds it
         if self._options.redact is not None:
@@ -820,7 +834,4 @@ def read_body(mapper: Mapper, data: bytes, options: ReaderOptions) -> ChatRespon
     Raises:
         MappingError: it cannot be mapped.
     """
-    reader = Reader(mapper, options)
-    drain(reader.read_whole(data))
-    drain(reader.finish())
-    return reader.response()
+    return Reader(mapper, options).read_to_end(data)

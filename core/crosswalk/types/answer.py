@@ -123,18 +123,8 @@ class ChoiceDraft:
     """
 
     __slots__ = (
-        "_has_blank_content",
-        "_inserted_calls",
-        "_last",
-        "_later_segments",
-        "_pieces_by_part",
-        "calls",
-        "finish",
-        "logprobs",
-        "open",
-        "parts",
-        "raw_finish",
-        "text",
+        "_has_blank_content", "_inserted_calls", "_last", "_later_segments", "_pieces_by_part", "calls", "finish",
+        "logprobs", "open", "parts", "raw_finish", "text",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -183,18 +173,14 @@ class ChoiceDraft:
             self.logprobs = []
         self.logprobs.extend(tokens)
 
-    def start(self, kind: SegmentType) -> None:
-        """Begin a part of text of *kind*."""
-        self.open, self.text = kind, []
-        self.parts.append((kind, self.text))
-
     def write(self, kind: SegmentType, text: str) -> None:
         """Take a piece of text of *kind*."""
         if self.open is not kind:
             if not text:  # some servers send an empty content with every piece of reasoning
                 self._has_blank_content = self._has_blank_content or kind is SegmentType.TEXT
                 return
-            self.start(kind)
+            self.open, self.text = kind, []
+            self.parts.append((kind, self.text))
         self.text.append(text)
 
     def insert(self, part: Segment | CallDraft) -> None:
@@ -535,6 +521,8 @@ class AnswerDraft:
     @property
     def has_json_extensions(self) -> bool:
         """Return whether the extensions are JSON at any depth. A provider sends nothing else. A hook may."""
+        if not self._extensions:
+            return True
         try:
             encoded = dump_json(self._extensions, option=_PASSTHROUGH_OPTIONS)
         except TypeError as error:

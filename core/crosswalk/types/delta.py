@@ -275,7 +275,9 @@ def said(
     if choice <= LARGEST and (
         type(call) is ToolCallDelta
         if not text and not reasoning
-        else call is None and (text is None or _is_text(text)) and (reasoning is None or _is_text(reasoning))
+        else call is None
+        and (text is None or (type(text) is str and text.isascii()) or _is_text(text))
+        and (reasoning is None or (type(reasoning) is str and reasoning.isascii()) or _is_text(reasoning))
     ):
         return text_delta(UNNUMBERED, text, reasoning, call, choice, EMPTY_OBJECT)
     return ResponseDelta(content_delta=text, reasoning_delta=reasoning, tool_call_delta=call, choice=choice)
@@ -287,7 +289,7 @@ def ended(word: str, *, choice: int = 0) -> ResponseDelta:
     Raises:
         ResponseValidationError: as from the constructor.
     """
-    if not _is_text(word) or choice > LARGEST:
+    if choice > LARGEST or not ((type(word) is str and word.isascii()) or _is_text(word)):
         return ResponseDelta(raw_finish_reason=word, choice=choice)
     delta = _new(ResponseDelta)
     fields = delta.__dict__
@@ -302,8 +304,6 @@ def _is_text(text: object) -> bool:
     """Whether *text* is a string without lone surrogates."""
     if type(text) is not str:
         return False
-    if text.isascii():
-        return True
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -124,12 +124,12 @@ def merge(
     """
     changes: dict[str, Any] = {}
     for key, value in addition.items():
+        kind = type(value)
         if key not in target:
-            target[key] = copy_json(value)
+            target[key] = copy_json(value) if kind in _CONTAINER_TYPES else value
             changes[key] = value
             continue
         old_value = target[key]
-        kind = type(value)
         if kind is str:
             if (
                 is_increment
@@ -697,9 +697,12 @@ def _freeze_array(array: list[JSONValue]) -> tuple[JSONValue, ...]:
 
 def plain_view(value: JSONValue) -> JSONValue:
     """Return the plain JSON behind *value*, as dicts and lists. Do not change it: a :class:`FrozenObject` shares its own."""
-    if isinstance(value, FrozenObject):
+    kind = type(value)
+    if kind is str or kind is int or value is None:
+        return value
+    if kind is FrozenObject:
         return value._data
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         return {key: plain_view(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain_view(item) for item in value]

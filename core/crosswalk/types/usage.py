@@ -594,12 +594,8 @@ def later_usage(old: UsageInfo | None, new: UsageInfo, absent_names: Collection[
 def _later_details(old: UsageDetails, new: UsageDetails) -> UsageDetails:
     if old is new or old is UsageDetails.EMPTY:
         return new
-    return UsageDetails(
-        *(
-            later if later is not None else earlier
-            for earlier, later in zip(_counts(old), _counts(new), strict=True)
-        )
-    )
+    pairs = zip(_counts(old), _counts(new), strict=True)
+    return UsageDetails(*[earlier if later is None else later for earlier, later in pairs])
 
 
 def _wrong_count(name: str, count: Any) -> ResponseValidationError:

@@ -275,7 +275,7 @@ Halves: TypeAlias = Literal["refuse", "keep", "mend"]
 ORJSON_READ_DEPTH = 1024
 ORJSON_WRITE_DEPTH = 254
 
-_SHORT_LENGTH = 2_048
+_SHORT_LENGTH = 4_096
 """Up to here counting brackets takes less time than looking for the few containers of a long text."""
 
 # Possessive, so that a hostile string costs no memory. A truncated string counts to its end.

@@ -139,6 +139,8 @@ class PushDecoder:
         room: the number of bytes that may follow. A reader that bypasses the decoder counts its bytes here.
     """
 
+    _is_idle = False  # whether the next bytes are read as if nothing had come before
+
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self.limits = limits
         self.room = limits.total_bytes
@@ -326,7 +328,6 @@ class NDJSONDecoder(LineDecoder):
     def __init__(self, limits: Limits = DEFAULT) -> None:
         super().__init__(limits)
         self._longest = limits.line_bytes
-        self._is_idle = False  # whether the next bytes are read as if nothing had come before
         self._has_begun = False
         self._document: BodyDecoder | None = None
 
@@ -412,7 +413,6 @@ class SSEDecoder(LineDecoder):
     def __init__(self, limits: Limits = DEFAULT) -> None:
         super().__init__(limits)
         self._longest = limits.line_bytes
-        self._is_idle = False  # whether the next bytes are read as if nothing had come before
         self._last_name: tuple[bytes, str | None] = (b"", None)  # most events of a stream have one name
         self._is_after_cr = False
         self._held_bytes = b""  # complete lines of an incomplete event, before the tail
@@ -426,7 +426,7 @@ class SSEDecoder(LineDecoder):
         # A server that flushes each event sends it as one chunk, which needs no line loop.
         size = len(chunk)
         if self._is_idle and size <= self._longest and size <= self.room:
-            start, name = self._start_of_data(chunk)
+            start, name = (6, None) if chunk.startswith(b"data: ") else self._start_of_data(chunk)
             if chunk.endswith(b"\n\n"):
                 is_one_event = chunk.find(b"\n", start) == size - 2 and CR not in chunk
                 end = size - 2
@@ -436,13 +436,15 @@ class SSEDecoder(LineDecoder):
                 is_one_event = is_one_event and chunk.endswith(b"\r\n\r\n")
             if is_one_event:
                 self.room -= size
-                return [(chunk[start:end], name)]
+                return [(chunk[start:end], name)] if start > 1 else []
         return super().decode(chunk)
 
     def _start_of_data(self, chunk: bytes) -> tuple[int, str | None]:
-        """Where the data of *chunk* begins, and the name above it. It begins at the end if *chunk* is anything else."""
+        """Where the data of *chunk* begins, and the name above it. 1 for a comment, and the end for anything else."""
         if chunk.startswith(b"data:"):
-            return 6 if chunk.startswith(b" ", 5) else 5, None
+            return 5, None
+        if chunk.startswith(b":"):
+            return 1, None
         if chunk.startswith(b"event: "):
             end = chunk.find(b"\n")
             if chunk.startswith(b"data: ", end + 1) and CR not in chunk:
@@ -689,9 +691,12 @@ class SniffingDecoder(PushDecoder):
 
     def decode(self, chunk: bytes) -> list[Frame]:
         """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
-        if self._chosen_decoder is None or self._failure is not None:
-            return super().decode(chunk)
-        return self._chosen_decoder.decode(chunk)  # which counts on
+        if self._chosen_decoder is not None and self._failure is None:
+            return self._chosen_decoder.decode(chunk)  # which counts on
+        is_first = self._head == b"" and self._own_framing is None and type(chunk) is bytes
+        if is_first and chunk.startswith((b"data: ", b"event: ")):
+            return self._choose("sse").decode(chunk)  # most of all streams
+        return super().decode(chunk)
 
     @property
     def direct(self) -> Callable[[bytes], list[Frame]]:
@@ -745,6 +750,7 @@ class SniffingDecoder(PushDecoder):
         self.framing = framing
         self._chosen_decoder = decoder = self._decoder_of(framing)
         decoder.room, decoder._head = self.room, None
+        decoder._is_idle = self._head == b""  # nothing has come before
         return decoder
 
     def _decoder_of(self, framing: Framing) -> PushDecoder:
