@@ -35,8 +35,9 @@ from crosswalk.types import (
     dump_json,
     load_json,
 )
+from crosswalk.types.values import altered
 from crosswalk.wire.responses import OPEN_RESPONSES
-from crosswalk_serve.http import for_client, info_of, media_type
+from crosswalk_serve.http import for_client, info_of, media_type, named
 
 # --------------------------------------------------------------------------------- answers
 # Whole answers in the client's form, with what the form could not say, and calls of custom tools.
@@ -107,16 +108,13 @@ def whole(
     is_marked = is_mixed and seal(response) is not None
     native = native_body(incoming, response) if shown_response is response and not is_marked else None
     if native is not None:
-        written, is_renamed = (
-            Written(response.raw_events.frames[0]),
-            rename(native, alias_of(incoming, model)),
-        )
+        written = Written(named(response.raw_events.frames[0], native, alias_of(incoming, model)))
     else:
         shown_response = addressed(incoming, shown_response, token, model)
-        written, is_renamed = _converted(incoming, shown_response, seal(response), losses), False
-    if written.status != 200 or not (is_renamed or wants.echo or wants.namespaces):
+        written = _converted(incoming, shown_response, seal(response), losses)
+    if written.status != 200 or not (wants.echo or wants.namespaces):
         return written
-    body = native or load_json(written.body)
+    body = load_json(written.body)
     for choice in body["choices"] if wants.echo else ():
         choice["text"] = prompt_of(incoming) + (choice.get("text") or "")
     if wants.namespaces:
@@ -152,7 +150,7 @@ def alias_of(incoming: Incoming, server_model: str | None) -> str | None:
 
 
 def rename(event: dict[str, Any], alias: str | None) -> bool:
-    """Give the model of *event*, or of a whole answer, the name *alias*. Return whether it had a name."""
+    """Give the model of *event* the name *alias*. Return whether it had a name."""
     is_changed = False
     for holder in (event, event.get("message"), event.get("response")) if alias is not None else ():
         if type(holder) is dict and type(holder.get("model")) is str:
@@ -233,8 +231,10 @@ def addressed(
 def _named(response: ChatResponse, model: str) -> ChatResponse:
     """Return *response* with the name *model*, whether its server has named the model or not."""
     metadata = response.metadata
-    provenance = {path: mark for path, mark in metadata.provenance.items() if path != "model"}
-    return attrs.evolve(response, model=model, metadata=attrs.evolve(metadata, provenance=provenance))
+    if "model" in metadata.provenance:
+        provenance = {path: mark for path, mark in metadata.provenance.items() if path != "model"}
+        metadata = attrs.evolve(metadata, provenance=provenance)
+    return altered(response, model=model, metadata=metadata)
 
 
 def own_call_id(id: str, token: str) -> str:

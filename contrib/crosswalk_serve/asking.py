@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator, Mapping
 from operator import is_not
 from time import perf_counter
 from typing import Any, Final
@@ -18,7 +18,9 @@ from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.retries import is_unstarted
+from crosswalk.service.setup import PreparedRequest
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType, dump_json
+from crosswalk.wire.fields import Fields
 from crosswalk_serve.answers import (
     Relay,
     StreamWriter,
@@ -58,12 +60,22 @@ from crosswalk_serve.requests import (
     Incoming,
     Seals,
     check_head,
+    header_options,
+    load_body,
     read_body,
-    read_request,
+    read_loaded,
+    repetition_headers,
     repetitions,
     with_fields,
 )
-from crosswalk_serve.routing import Caller, ModelRoute, Reservation, by_length
+from crosswalk_serve.routing import (
+    Caller,
+    Lane,
+    ModelRoute,
+    Reservation,
+    by_length,
+    lane_key,
+)
 
 _log = logging.getLogger("crosswalk.serve")
 _NO_BACKGROUND: Final = "this gateway gives no answer in the background"
@@ -139,7 +151,8 @@ class GatewayExchange:
         self._service: LLMService | None = None
         self._incoming: Incoming
         self._seals: Seals
-        self._asked_turns: tuple[ChatMessage | ChatResponse, ...] = ()
+        self._fields: Fields
+        self._asked_turns: tuple[ChatMessage | ChatResponse, ...] | None = None
         self._reservation: Reservation | None = None
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
         self._log_fields: dict[str, Any] = {**client_fields(self._request)}
@@ -159,18 +172,82 @@ class GatewayExchange:
         check_head(headers, takes_any=self._form.provider == "ollama")
         body = await read_body(self._request, gateway.config.limits)
         self.reply.is_last = False
-        self._seals = seals = Seals(gateway.config, self._caller)
-        incoming = self._read(body)
+        self._seals = Seals(gateway.config, self._caller)
+        self._fields = fields = self._load(body)
+        interruptible = Interruptible(self._receive)
+        key = self._lane_key(body, fields.given)
+        on_lane = self._on_lane(key, body, fields.given)
+        if on_lane is not None:
+            self._incoming, request = on_lane
+            self._reservation = await gateway.quotas.admit(self._caller)
+        else:
+            on_whole_way = await self._on_whole_way(fields, key, interruptible)
+            if on_whole_way is None:
+                return None
+            request = on_whole_way
+        service, route, incoming = self._service, self._route, self._incoming
+        assert service is not None, "one of the two ways has led to it"
+        assert route is not None, "likewise"
+        self._may_repeat = False
+        options = route.retry_options(gateway.config, repetitions(headers))
+        with gateway.running(interruptible, self._caller):
+            if incoming.request.stream:
+                await self._stream(service.stream(request, **options), interruptible)
+            else:
+                await self._whole(service.complete(request, **options), interruptible)
+
+    def _lane_key(self, body: bytes, fields: Mapping[str, Any]) -> bytes | None:
+        """Return what :func:`lane_key` does for the request with these *fields*.
+
+        A budget counts what a request says, so it is read for that. A connection with its own conversations may go on from
+        any answer. And the server is told of repetitions.
+        """
+        headers = self._request.headers.raw
+        if self._has_budget or self._conversations is not self._gateway.conversations:
+            return None
+        try:
+            is_repeated, switches = bool(repetition_headers(headers)), header_options(self._form, headers)
+        except BadRequestError:  # the whole way says it
+            return None
+        return None if is_repeated else lane_key(self._form, body, fields, switches)
+
+    def _on_lane(
+        self, key: bytes | None, body: bytes, fields: Mapping[str, Any]
+    ) -> tuple[Incoming, ChatRequest] | None:
+        """Return the request with these *fields*, as it was read and for a service, if the lane with this *key* is known."""
+        route = None if key is None else self._gateway.router.find(str(fields.get("model")))
+        if key is None or route is None or not self._caller.may_ask(route.name):
+            return None
+        route = route.for_form(self._form)
+        service = route.service()
+        lane = route.lanes.get((service, key))
+        if lane is None:
+            return None
+        self._route, self._service = route, service
+        return lane.take(body, fields)
+
+    async def _on_whole_way(
+        self, fields: Fields, key: bytes | None, interruptible: Interruptible
+    ) -> ChatRequest | None:
+        """Read the request in *fields*, and return it for a service, or ``None`` if it only loads a model.
+
+        If its lane has a *key*, the next requests of that may take the lane.
+
+        Raises:
+            Refusal, BadRequestError: the request is not served.
+        """
+        gateway, given = self._gateway, dict(fields.given)
+        incoming = self._read(fields)
         if self._form is WireForm.OPENAI_RESPONSES:
             incoming = await self._with_kept(incoming)
-        self._incoming = incoming = seals.opened(incoming)
+        self._incoming = incoming = self._seals.opened(incoming)
         name = incoming.request.model or ""
         self._route = route = gateway.route(self._caller, name).for_form(self._form)
-        interruptible = Interruptible(self._receive)
         if incoming.wants.load is not None:
             await gateway.quotas.admit(self._caller)
             with gateway.running(interruptible, self._caller):
-                return await self._load(route, interruptible)
+                await self._load_model(route, interruptible)
+            return None
         self._incoming = incoming = self._in_foreground(incoming, route)
         incoming_for_server = incoming.without(*self._own_fields(route))
         keeper = route.keeper(self._form)
@@ -191,13 +268,12 @@ class GatewayExchange:
         max_cost = route.most_cost(request, incoming.wants.n) if self._has_budget else 0.0
         self._reservation = await gateway.quotas.admit(self._caller, max_cost)
         self._service = service = route.service()
-        self._may_repeat = False
-        options = route.retry_options(gateway.config, repetitions(headers))
-        with gateway.running(interruptible, self._caller):
-            if incoming.request.stream:
-                await self._stream(service.stream(request, **options), interruptible)
-            else:
-                await self._whole(service.complete(request, **options), interruptible)
+        if key is not None and (service, key) not in route.lanes:
+            request = service.prepare(request)
+            if isinstance(request, PreparedRequest):
+                lane = Lane.of(route, given, incoming, request, self.reply.dropped, is_kept=self._is_kept)
+                route.learn(service, key, lane)
+        return request
 
     async def _with_kept(self, incoming: Incoming) -> Incoming:
         """Return *incoming*, a request of Responses, with what this gateway keeps in place of its names.
@@ -224,22 +300,33 @@ class GatewayExchange:
         self.reply.dropped.append(f"request.background: {_NO_BACKGROUND}")
         return incoming.without("background")
 
-    def _read(self, body: bytes) -> Incoming:
-        """Parse the request in *body*. A Gemini request has its model and its method in the path.
+    def _load(self, body: bytes) -> Fields:
+        """Parse the JSON in *body*. A Gemini request has its model and its method in the path.
 
         Raises:
-            BadRequestError: it is not a valid request.
+            BadRequestError: it is not a JSON object.
             Refusal: it is for another method.
         """
-        target = None
-        if self._form is WireForm.GEMINI:
-            model, _, method = str(self._request.path_params["target"]).rpartition(":")
-            is_stream = method == "streamGenerateContent"
-            if not (model and (is_stream or method == "generateContent")):
-                raise Refusal(ErrorKind.INVALID_REQUEST, "there is no such method here", status=404)
-            self.reply.is_array = is_stream and self._request.query_params.get("alt") != "sse"
-            target = {"model": model, "stream": is_stream}
-        return read_request(self._form, body, headers=self._request.headers.raw, target=target)
+        if self._form is not WireForm.GEMINI:
+            return load_body(body)
+        model, _, method = str(self._request.path_params["target"]).rpartition(":")
+        is_stream = method == "streamGenerateContent"
+        if not (model and (is_stream or method == "generateContent")):
+            raise Refusal(ErrorKind.INVALID_REQUEST, "there is no such method here", status=404)
+        self.reply.is_array = is_stream and self._request.query_params.get("alt") != "sse"
+        fields = load_body(body)
+        fields.give("model", model)
+        fields.give("stream", is_stream)
+        return fields
+
+    def _read(self, fields: Fields) -> Incoming:
+        return read_loaded(self._form, fields, self._request.headers.raw)
+
+    def _turns(self) -> Iterator[ChatMessage | ChatResponse]:
+        """Return the conversation that is answered. On its lane, a request is read for that."""
+        if self._asked_turns is None:
+            self._asked_turns = self._read(self._fields).request.messages
+        yield from self._asked_turns
 
     def _own_fields(self, route: ModelRoute) -> tuple[str, ...]:
         """Return the fields of Responses that the gateway handles. A server that stores answers also gets ``store``."""
@@ -248,7 +335,7 @@ class GatewayExchange:
         has_responses_server = any(target.provider == self._form.provider for target in route.model.endpoints)
         return ("previous_response_id",) if has_responses_server else ("previous_response_id", "store")
 
-    async def _load(self, route: ModelRoute, interruptible: Interruptible) -> None:
+    async def _load_model(self, route: ModelRoute, interruptible: Interruptible) -> None:
         body: bytes | None = None
         async with interruptible:
             body = await load(route, self._incoming, self._incoming.request.model or "")
@@ -424,7 +511,7 @@ class GatewayExchange:
         """
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
-        usage, counted_response = response.usage, by_length(response, self._asked_turns)
+        usage, counted_response = response.usage, by_length(response, self._turns())
         is_priced = gateway.config.costs or gateway.metrics is not None or self._has_budget
         dollars = route.cost(counted_response) if is_priced else None
         is_estimated = counted_response is not response
@@ -465,7 +552,7 @@ class GatewayExchange:
         id = stored_answer.get("id")
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
-                conversation = StoredConversation((*self._asked_turns, response), body)
+                conversation = StoredConversation((*self._turns(), response), body)
                 await self._conversations.keep(caller.name, id, conversation, self._incoming.wants.store)
                 if self._incoming.wants.store is not False:
                     await gateway.kept_state.keep_items(caller.name, stored_answer)

@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
@@ -891,20 +891,14 @@ class Gateway:
         Raises:
             Refusal: the key of *caller* has reached its limit of concurrent requests.
         """
-        with self.quotas.place(caller), self._noted(interruptible):
-            yield
-
-    @contextmanager
-    def _noted(self, interruptible: Interruptible) -> Iterator[None]:
-        self._running.add(interruptible)
-        if self.metrics is not None:
-            self.metrics.running.inc()
-        try:
-            yield
-        finally:
-            self._running.discard(interruptible)
-            if self.metrics is not None:
-                self.metrics.running.dec()
+        metrics = self.metrics
+        counted = nullcontext() if metrics is None else metrics.running.track_inprogress()
+        with self.quotas.place(caller), counted:
+            self._running.add(interruptible)
+            try:
+                yield
+            finally:
+                self._running.discard(interruptible)
 
     def route(self, caller: Caller, model: str | None) -> ModelRoute:
         """Return the route for requests of *caller* for *model*.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -246,6 +247,26 @@ _KEEP_ALIVE_SIGNS: Final = {
     WireForm.ANTHROPIC: b'event: ping\ndata: {"type":"ping"}\n\n',
 }
 """The sign that a stream is still open. Ollama's streams have no comments, and Google's SDK fails at one."""
+
+
+_MODEL: Final = re.compile(rb'("model"\s*:\s*)"(?:[^"\\]|\\.)*"')
+_ESCAPED_NAME: Final = b"\\u006"
+"""How a text in JSON begins that spells a letter of ``model`` by its number."""
+
+
+def named(body: bytes, fields: Mapping[str, Any], model: str | None) -> bytes:
+    """Return *body*, the JSON object *fields*, with the name *model* in place of its own, and with all other bytes.
+
+    It is written anew if the place of the name is not certain, and unchanged if it has no name or *model* is ``None``.
+    """
+    own_name = fields.get("model")
+    if model is None or model == own_name or type(own_name) is not str:
+        return body
+    if body.count(b'"model"') != 1 or _ESCAPED_NAME in body:
+        return dump_json({**fields, "model": model})
+    place = _MODEL.search(body)
+    assert place is not None, "the only such text is the name of the field, before a text"
+    return b"".join((body[: place.end(1)], dump_json(model), body[place.end() :]))
 
 
 def media_type(form: WireForm) -> str:

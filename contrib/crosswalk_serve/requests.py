@@ -37,7 +37,7 @@ from crosswalk.service.auxiliary_requests import estimated_tokens
 from crosswalk.types import dump_json, load_json
 from crosswalk.wire.fields import FieldError, Fields
 from crosswalk_serve.config import Config, GatewayLimits
-from crosswalk_serve.http import BadRequestError, Refusal
+from crosswalk_serve.http import BadRequestError, Refusal, named
 from crosswalk_serve.routing import Caller
 
 # -------------------------------------------------------------------------------- requests
@@ -180,11 +180,16 @@ def read_request(
     fields = load_body(body, limits or _LIMITS)
     for name, value in (target or {}).items():
         fields.give(name, value)
+    return read_loaded(form, fields, headers)
+
+
+def read_loaded(form: WireForm, fields: Fields, headers: Iterable[tuple[bytes, bytes]] = ()) -> Incoming:
+    """:func:`read_request` of *fields*, what :func:`load_body` returned for its body."""
     try:
         incoming = read_fields(form, fields)
     except FieldError as error:
         raise BadRequestError(error.problem, error.path) from None
-    switches, passed = _header_options(form, headers), repetition_headers(headers)
+    switches, passed = header_options(form, headers), repetition_headers(headers)
     if not (switches or passed):
         return incoming
     request = attrs.evolve(incoming.request, headers=switches, extra_headers=passed)
@@ -245,7 +250,7 @@ def repetitions(headers: Mapping[str, str]) -> int:
     return int(count) if _COUNT.fullmatch(count) else 0
 
 
-def _header_options(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+def header_options(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return the options in the *headers* of a request in the form *form*, by name in lower case.
 
     A header that comes twice is one list. The version in Anthropic's form is left out, because it asks for nothing.
@@ -293,10 +298,8 @@ class Payload:
 
     def named(self, model: str) -> bytes:
         """Return the body for a server that calls the model *model*."""
-        if model == self.model:
-            return self.body
         if self.fields is not None:
-            return dump_json({**self.fields, "model": model})
+            return named(self.body, self.fields, model)
         if self.place is not None:
             return self.body[: self.place.start] + model.encode() + self.body[self.place.stop :]
         return self.body

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from time import time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -21,9 +23,11 @@ from crosswalk.errors import (
     ResponseValidationError,
     UnknownProviderError,
 )
+from crosswalk.formats.requests import Incoming
 from crosswalk.prices import cost_of
 from crosswalk.service import (
     ChatRequest,
+    HTTPRequest,
     LLMService,
     Observer,
     RetryPolicy,
@@ -31,6 +35,7 @@ from crosswalk.service import (
     Turn,
     message_of,
 )
+from crosswalk.service.setup import PreparedRequest
 from crosswalk.types import (
     Alternative,
     ChatMessage,
@@ -43,9 +48,10 @@ from crosswalk.types import (
     UsageInfo,
     dump_json,
 )
+from crosswalk.types.values import altered
 from crosswalk.wire import Limits
 from crosswalk_serve.config import Config, Key, Model, Target
-from crosswalk_serve.http import Refusal
+from crosswalk_serve.http import Refusal, named
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -381,6 +387,8 @@ class ModelRoute:
         options: additional options for each provider.
         passes_name: whether the endpoints are asked for the model by the client's name for it.
         native: the routes for clients whose format an endpoint has besides its own one. Empty if the route is mixed.
+        lanes: the native lanes, by their service and what :func:`lane_key` returns for their requests. ``None`` for requests
+            that are known to have none.
     """
 
     name: str
@@ -392,6 +400,7 @@ class ModelRoute:
     options: Mapping[str, Mapping[str, Any]]
     passes_name: bool
     native: Mapping[WireForm, ModelRoute] = attrs.field(factory=dict)
+    lanes: dict[tuple[LLMService, bytes], Lane | None] = attrs.field(factory=dict, init=False)
 
     @property
     def is_mixed(self) -> bool:
@@ -434,6 +443,12 @@ class ModelRoute:
             if remaining < 0:
                 return number
         return len(self.services) - 1
+
+    def learn(self, service: LLMService, key: bytes, lane: Lane | None) -> None:
+        """Know that requests with this *key* to *service* have this *lane*, or none."""
+        if len(self.lanes) >= _MOST_LANES:
+            del self.lanes[next(iter(self.lanes))]
+        self.lanes[service, key] = lane
 
     def request(self, asked: ChatRequest, name: str, earlier: Iterable[Turn] = ()) -> ChatRequest:
         """Return *asked*, a request for the model *name* that continues *earlier* turns, in the form for the endpoints."""
@@ -493,6 +508,151 @@ class ModelRoute:
             usage = UsageInfo(prompt_count, max_answer_tokens * answer_count)
             costs.append(self.cost_of_tokens(usage, target, model) or 0.0)
         return max(costs)
+
+
+# The native lane: a request whose servers get the client's own bytes, with their own name of the model. It is neither read
+# nor built. What is left out of it, changed or added depends on its options alone, if it says nothing but texts. So the
+# first request with these options goes the whole way, and shows what becomes of the others.
+
+
+_MOST_LANES: Final = 64
+_MOST_OPTIONS_BYTES: Final = 1 << 16
+_CONVERSATIONS: Final = {
+    WireForm.OPENAI_CHAT: "messages",
+    WireForm.OPENAI_RESPONSES: "input",
+    WireForm.ANTHROPIC: "messages",
+    WireForm.OLLAMA: "messages",
+}
+"""The field with the conversation, of the formats with a lane: Gemini's has the model in its path, the others a prompt."""
+_HALF_PAIR: Final = re.compile(rb"\\u[dD]")
+
+
+def lane_key(
+    form: WireForm, body: bytes, fields: Mapping[str, Any], switches: Mapping[str, str]
+) -> bytes | None:
+    """Return what requests of one lane share: all but the texts. ``None`` if the request *fields* needs the whole way.
+
+    Args:
+        form: the client's form.
+        body: the request's bytes.
+        fields: the JSON object in them.
+        switches: the options in its headers.
+    """
+    name = _CONVERSATIONS.get(form)
+    order = None if name is None else _order_of(fields.get(name))
+    if order is None or _HALF_PAIR.search(body):
+        return None
+    options = dump_json([form.key, order, switches, {one: fields[one] for one in fields if one != name}])
+    return sha256(options).digest() if len(options) <= _MOST_OPTIONS_BYTES else None
+
+
+def _order_of(conversation: Any) -> str | None:
+    """Return who speaks in *conversation*, as far as it matters, or ``None`` if it holds more than texts in turn.
+
+    The user begins and ends it, perhaps behind a message of the system. Each message is a role and a text.
+    """
+    if type(conversation) is str:
+        return "text" if conversation and not conversation.isspace() else None
+    roles = []
+    for message in conversation if type(conversation) is list else ():
+        text = message.get("content") if type(message) is dict and len(message) == 2 else None
+        if type(text) is not str or not text or text.isspace():
+            return None
+        roles.append(message.get("role"))
+    is_led = roles[:1] == ["system"]
+    speakers = roles[is_led:]
+    if len(speakers) % 2 == 0 or any(
+        role != ("assistant" if number % 2 else "user") for number, role in enumerate(speakers)
+    ):
+        return None
+    return f"{'led ' if is_led else ''}{'talk' if len(speakers) > 1 else 'question'}"
+
+
+def _changes(fields: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the fields of *sent* that differ from the client's *fields*, or ``None`` if it lacks one that says anything."""
+    if any(name not in sent and not (name == "stream" and fields[name] is False) for name in fields):
+        return None
+    return {name: value for name, value in sent.items() if name not in fields or fields[name] != value}
+
+
+@attrs.frozen
+class Lane:
+    """The way of requests that say the same apart from their texts.
+
+    Attributes:
+        incoming: one of them as it was read, without its conversation.
+        request: the same for the service. Its HTTP requests have no content.
+        changes: the fields that each server gets otherwise than the client has sent them.
+    """
+
+    incoming: Incoming
+    request: PreparedRequest
+    changes: Mapping[int, Mapping[str, Any]]
+
+    @classmethod
+    def of(
+        cls,
+        route: ModelRoute,
+        fields: Mapping[str, Any],
+        incoming: Incoming,
+        request: PreparedRequest,
+        dropped: Sequence[str],
+        *,
+        is_kept: bool,
+    ) -> Lane | None:
+        """Return the lane for requests that differ by their texts alone from one that went the whole way, if they have one.
+
+        Args:
+            route: the route of its model.
+            fields: the JSON object that the client sent.
+            incoming: the request as it was read.
+            request: the request for the service.
+            dropped: what the gateway itself has left out.
+            is_kept: whether the gateway keeps the answer.
+        """
+        prepared, failures = request.prepared
+        built = [one.built for one in prepared.values()]
+        changes = {number: _changes(fields, one.built.body) for number, one in prepared.items()}
+        conditions = (
+            not route.is_mixed,  # all servers are of one provider: the answer needs no seal
+            not is_kept,  # nor does the gateway keep it
+            not incoming.state,  # the request names nothing that is kept
+            not failures,  # every server takes it
+            all(_speaks(one, incoming.form) for one in built),  # and is asked in the client's format
+            not dropped,  # nothing was left out, added or changed on the way, by the gateway
+            not any(one.adaptations or one.tool_names for one in built),  # or in the request of a server
+            # but the name of the model, and that a stream ends with counts
+            all(one is not None and one.keys() <= {"model", "stream_options"} for one in changes.values()),
+        )
+        if not all(conditions):
+            return None
+        asked, texts = incoming.request, (ChatMessage.user("-"),)
+        read = altered(asked, messages=texts, said={}, asked=altered(asked.asked, messages=texts))
+        bare = {
+            number: altered(one, built=altered(one.built, body={}), content=b"")
+            for number, one in prepared.items()
+        }
+        request = altered(request, messages=texts, prepared=(bare, {}))
+        return cls(altered(incoming, request=read), request, {n: one or {} for n, one in changes.items()})
+
+    def take(self, body: bytes, fields: Mapping[str, Any]) -> tuple[Incoming, PreparedRequest]:
+        """Return the request with the *fields* in *body*, as it was read, and for the service."""
+        prepared = {
+            number: altered(one, content=_content(body, fields, self.changes[number]))
+            for number, one in self.request.prepared[0].items()
+        }
+        read = altered(self.incoming, request=altered(self.incoming.request, said=fields))
+        return read, altered(self.request, prepared=(prepared, {}))
+
+
+def _speaks(built: HTTPRequest, form: WireForm) -> bool:
+    return built.path.partition("?")[0].endswith(form.paths)
+
+
+def _content(body: bytes, fields: Mapping[str, Any], changes: Mapping[str, Any]) -> bytes:
+    if changes.keys() <= {"model"}:
+        return named(body, fields, changes.get("model"))
+    return dump_json({**fields, **changes})
 
 
 class Router:

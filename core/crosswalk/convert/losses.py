@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -232,11 +233,15 @@ UNNAMED: Final = LossRule("unnamed", _C, "a loss that no rule names; please repo
 
 def rule_of(path: str, reason: LossReason, before: Answer, after: Answer) -> LossRule:
     """Return the rule for the field *path* that the answer *before* has and *after* does not have unchanged."""
-    for rule in RULES:
-        is_about = (not rule.reasons or reason in rule.reasons) and rule.path.fullmatch(path)
-        if is_about and (rule.holds is None or rule.holds(path, before, after)):
-            return rule
-    return UNNAMED
+    rules = _rules_about(path, reason)
+    return next((rule for rule in rules if rule.holds is None or rule.holds(path, before, after)), UNNAMED)
+
+
+@lru_cache(maxsize=4096)
+def _rules_about(path: str, reason: LossReason) -> list[LossRule]:
+    return [
+        rule for rule in RULES if rule.path.fullmatch(path) and (not rule.reasons or reason in rule.reasons)
+    ]
 
 
 # ---------------------------------------------------------------------------------- report
@@ -408,7 +413,7 @@ def _each_once(losses: Iterator[Loss], before: ChatResponse, after: ChatResponse
             old, new = pairs.get("".join(loss.path.partition(".")[:2]), (before, after))
             is_stated = loss.rule is not UNNAMED
             rule = loss.rule if is_stated else rule_of(loss.path, loss.reason, old, new)
-            by_path[loss.path] = attrs.evolve(loss, rule=rule)
+            by_path[loss.path] = Loss(loss.path, loss.reason, rule)
     return tuple(by_path.values())
 
 
@@ -509,7 +514,9 @@ def _in_order_of(old: tuple[ToolCall, ...], new: tuple[ToolCall, ...]) -> tuple[
 
 def _fields(prefix: str, before: Any, after: Any, *names: str) -> Iterator[Loss]:
     for name in names:
-        yield from _between(prefix + name, getattr(before, name), getattr(after, name))
+        old, new = getattr(before, name), getattr(after, name)
+        if old is not new:
+            yield from _between(prefix + name, old, new)
 
 
 def _names(value: Any) -> Iterator[str]:
@@ -654,6 +661,8 @@ def _matched(old: list[Segment], new: list[Segment]) -> dict[int, int]:
             if candidates:
                 pairs[position] = candidates.pop()
                 taken_positions.add(pairs[position])
+        if len(pairs) == len(old):
+            break
     return pairs
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from itertools import chain
 from operator import is_
 from types import MappingProxyType
@@ -781,15 +782,20 @@ def options(fields: Fields, format: str, prefix: str = "") -> dict[str, Any]:
     bounds of a :class:`ChatRequest`, such as -1 for no limit: each server checks its own.
     """
     option_values: dict[str, Any] = {}
-    for row in reversed(TABLES[format].options):
-        name, place = row.path.removeprefix(prefix), row.place
-        if place in _TAKERS and place not in option_values and name in fields:
+    for name, place in _taken_names(format, prefix):
+        if name in fields and place not in option_values:
             value = _TAKERS[place](fields, name)
             try:
                 option_values[place] = option(fields, name, place, value)
             except FieldError:
                 fields.give(name, value)
     return option_values
+
+
+@cache
+def _taken_names(format: str, prefix: str) -> list[tuple[str, str]]:
+    rows = reversed(TABLES[format].options)
+    return [(row.path.removeprefix(prefix), row.place) for row in rows if row.place in _TAKERS]
 
 
 def _stop(fields: Fields, name: str) -> Any:
@@ -806,12 +812,8 @@ DEFAULTS_OF_SERVERS: Final = ("store", "frequency_penalty", "presence_penalty")
 
 def take_neutral(body: Fields, format: str, other_values: Mapping[str, Any] = _NO_FIELDS) -> dict[str, Any]:
     """The options of *body* that change nothing, by name: those of *format*, and *other_values* with their values."""
-    rows = reversed(TABLES[format].options) if format else ()
-    neutral_values = {
-        row.path: PLACES[row.place].neutral for row in rows if row.place not in DEFAULTS_OF_SERVERS
-    }
     taken_values = {}
-    for name, value in {**neutral_values, **other_values}.items():
+    for name, value in {**_neutral_values(format), **other_values}.items():
         sent_value = body.look(name)
         if (
             sent_value is not None
@@ -820,6 +822,12 @@ def take_neutral(body: Fields, format: str, other_values: Mapping[str, Any] = _N
         ):
             taken_values[name] = body.take(name)
     return taken_values
+
+
+@cache
+def _neutral_values(format: str) -> dict[str, Any]:
+    rows = reversed(TABLES[format].options) if format else ()
+    return {row.path: PLACES[row.place].neutral for row in rows if row.place not in DEFAULTS_OF_SERVERS}
 
 
 def option(fields: Fields, name: str, field: str, value: Any) -> Any:

@@ -51,15 +51,17 @@ from crosswalk.service.setup import (
     LogObserver,
     Middleware,
     Observer,
+    PreparedRequest,
     RequestPlan,
     Setup,
     Slots,
     cached,
     planned,
+    prepared,
 )
 from crosswalk.text import nearest
 from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.types.values import checks_keywords
+from crosswalk.types.values import checks_keywords, unchecked
 from crosswalk.wire.framing import DEFAULT, Limits
 from crosswalk.words import AnswersNames, right_word, suggests_names
 
@@ -498,6 +500,17 @@ class LLMService(metaclass=AnswersNames):
             options: see :meth:`complete`.
         """
         return EventStream(*with_options(self._setup, request, options), raw_events=raw_events)
+
+    def prepare(self, request: ChatRequest) -> ChatRequest:
+        """Return *request* with the HTTP request to each endpoint, which :meth:`complete` sends unchanged.
+
+        So does :meth:`stream`, if *request* asks for a stream. The result is *request* itself if what goes out is known only
+        in the call: a middleware may change it, or an address says what server is there.
+        """
+        if self._setup.middleware or self._setup.discovery is not None:
+            return request
+        fields = {name: getattr(request, name) for name in attrs.fields_dict(ChatRequest)}
+        return unchecked(PreparedRequest, **fields, prepared=prepared(self._setup, request))
 
     @checks_keywords(CallOptions.__annotations__)
     def plan(self, request: Asked, **options: Unpack[CallOptions]) -> RequestPlan:

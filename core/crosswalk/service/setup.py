@@ -561,6 +561,17 @@ class Prepared:
     headers: Mapping[str, str]
 
 
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class PreparedRequest(ChatRequest):
+    """A request with the HTTP request to each endpoint, made before the call.
+
+    Attributes:
+        prepared: the result of :func:`prepared`. It is sent whatever the other fields are.
+    """
+
+    prepared: tuple[dict[int, Prepared], dict[int, AttemptFailure]]
+
+
 def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared | AttemptFailure:
     """Return the HTTP request to *route* for *request*, or the failure that prevents it."""
     endpoint = route.endpoint
@@ -601,6 +612,8 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
     API, is passed over, as long as another one can. If all are, the first is returned. But a missing option must not move
     the traffic to another endpoint: it fails the call.
     """
+    if isinstance(request, PreparedRequest):
+        return request.prepared
     unknown_providers = set(request.provider_options) - {route.provider for route in setup.routes}
     if unknown_providers and (unknown_providers := unknown_providers - set(setup.known())):
         option = f"provider_options[{min(unknown_providers)!r:.80}]"

@@ -106,25 +106,31 @@ def test_a_call_passes_few_modules(upstream: ReplayServer) -> None:
     assert len(asyncio.run(walk_of_call(upstream))) <= 40
 
 
-async def walk_of_request(upstream: ReplayServer, models: str) -> set[str]:
+async def walk_of_request(upstream: ReplayServer, models: str, *, on_lane: bool) -> set[str]:
     app = create_app(config_of(upstream, models=models))
+    options = [{} if on_lane else {"temperature": number / 10} for number in range(TWICE + 1)]
     async with app.router.lifespan_context(app), asking(app) as client:
-        for _ in range(TWICE):
-            assert (await client.post("/v1/chat/completions", json=HI)).status_code == 200
+        for said in options[:TWICE]:
+            assert (await client.post("/v1/chat/completions", json={**HI, **said})).status_code == 200
         with walked() as modules:
-            assert (await client.post("/v1/chat/completions", json=HI)).status_code == 200
+            answer = await client.post("/v1/chat/completions", json={**HI, **options[TWICE]})
+            assert answer.status_code == 200
     return modules
 
 
 @pytest.mark.parametrize(
-    ("provider", "answer", "most"),
-    [("vllm", says(), 45), ("anthropic", Answer.of_json(MESSAGE), 45)],
-    ids=["chat to chat", "chat to messages"],
+    ("provider", "answer", "on_lane", "most"),
+    [
+        ("vllm", says(), True, 30),
+        ("vllm", says(), False, 45),
+        ("anthropic", Answer.of_json(MESSAGE), False, 45),
+    ],
+    ids=["chat to chat on its lane", "chat to chat", "chat to messages"],
 )
 def test_a_request_to_the_gateway_passes_few_modules(
-    upstream: ReplayServer, provider: str, answer: Answer, most: int
+    upstream: ReplayServer, provider: str, answer: Answer, on_lane: bool, most: int
 ) -> None:
     for _ in range(TWICE + 1):
         upstream.add(answer)
     models = f"tiny: {{provider: {provider}, model: m, base_url: '{upstream.url}', api_key: sk-secret-1}}"
-    assert len(asyncio.run(walk_of_request(upstream, models))) <= most
+    assert len(asyncio.run(walk_of_request(upstream, models, on_lane=on_lane))) <= most

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Generator
 from typing import Any
 
+import attrs
 import pytest
 
-from crosswalk import normalize
+from crosswalk import ChatResponse, normalize
 from crosswalk.config import Settings
 from crosswalk.errors import ConfigurationError
 from crosswalk.service import (
@@ -30,6 +33,11 @@ from crosswalk.wire.options import OPTIONS, PlaceKind
 
 KEY = "sk-a-key-of-mine"
 CLAUDE = Endpoint("anthropic", model="claude-opus-4-6", api_key=KEY)
+
+
+def changed(request: ChatRequest) -> Generator[ChatRequest | ChatResponse, ChatResponse, None]:
+    """A middleware that asks for something else."""
+    yield attrs.evolve(request, messages="Ho")
 
 
 def service_of(*endpoints: Endpoint, **options: Any) -> SyncLLMService:
@@ -96,6 +104,33 @@ def test_a_call_sends_what_its_plan_shows(server: ReplayServer) -> None:
     assert [one.kind.value for one in plan.adaptations] == ["clamped"]
     assert adaptations_of(response) == plan.adaptations
     assert server.requests[0].json() == plan.request.body
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"middleware": [changed]}, {"base_url": ""}], ids=["known", "middleware", "found"]
+)
+def test_a_call_sends_what_was_prepared_unless_it_is_not_known_before(
+    server: ReplayServer, options: dict[str, Any]
+) -> None:
+    """A middleware may change the request, and an address alone says what server is there only in the call."""
+    message = {"role": "assistant", "content": "Hi"}
+    server.add(Answer.of_json({"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}))
+    is_found = "base_url" in options
+    endpoints = [] if is_found else [Endpoint("vllm", model="m", base_url=server.url)]
+    options = {"base_url": server.url} if is_found else options
+    request = ChatRequest("Hi", model="m")
+
+    async def call() -> ChatRequest:
+        async with LLMService(*endpoints, settings=Settings(), **options) as service:
+            prepared = service.prepare(request)
+            if not is_found:
+                await service.complete(prepared)
+            return prepared
+
+    prepared = asyncio.run(call())
+    assert (prepared is request) is bool(options)
+    for sent in server.requests:
+        assert sent.json()["messages"][0]["content"] == ("Ho" if options else "Hi")
 
 
 def test_an_answer_that_was_read_has_no_adaptations() -> None:
