@@ -147,7 +147,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
 
 def _has_toolset(request: ChatRequest) -> bool:
     """Whether a client of the API, or the ``provider_options``, say which tools of an MCP server there are."""
-    own_tools = request.provider_options.get(request.provider or "", {}).get("tools", ())
+    own_options: Mapping[str, Any] = request.provider_options.get(request.provider or "", {})
+    own_tools = own_options.get("tools", ())
     types = [tool.get("type") for tool in own_tools if isinstance(tool, Mapping)]
     return len(request.names_of("mcp_toolset")) > 1 or "mcp_toolset" in types
 

@@ -205,7 +205,7 @@ class _Conversation:
         parts_with_ids: list[Any] = []
         for number, part in enumerate(_objects(content, "parts")):
             text = told_if_unknown(part, GEMINI, f"contents[].parts[].{next(iter(part), 'text')}")
-            members = part.rest() if text is None else {"text": text}
+            members: dict[str, Any] = part.rest() if text is None else {"text": text}
             call = members.get("functionCall")
             if isinstance(call, dict):
                 id = call.get("id") or f"call_{len(self.turns)}_{number}"

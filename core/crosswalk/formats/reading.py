@@ -255,7 +255,7 @@ class ClientRequest(ChatRequest):
         """Put the calls of a client of Chat Completions into *body* in place of their texts, and return their places."""
         back: set[str] = set()
         for number, (said, sent) in enumerate(zip(_messages(self.said), _messages(body), strict=False)):
-            texts = sent.get("content")
+            texts: Any = sent.get("content")
             for at, call in enumerate((isinstance(texts, list) and said.get("tool_calls")) or ()):
                 place = path_of(("messages", number, "tool_calls", at))
                 if place in self.told and (told := {"type": "text", "text": _told_text(call)}) in texts:

@@ -116,32 +116,15 @@ _WORD: Final = re.compile(r"\w+")
 # The names of tools in a request of any format.
 
 _WITH_TOOLS: Final = frozenset(
-    {
-        "allowed_tools",
-        "tools",
-        "functions",
-        "tool_choice",
-        "toolConfig",
-        "tool_config",
-        "messages",
-        "input",
-        "contents",
-    }
-)
+    {"allowed_tools", "tools", "functions", "tool_choice", "toolConfig", "tool_config", "messages", "input", "contents"}
+)  # fmt: skip
 """The fields of a request, of any format, that name tools."""
 _NO_TOOLS: Final = frozenset(
     {
-        "args",
-        "arguments",
-        "parameters",
-        "parametersJsonSchema",
-        "input",
-        "input_schema",
-        "input_examples",
-        "response",
+        "args", "arguments", "parameters", "parametersJsonSchema", "input", "input_schema", "input_examples", "response",
         "responseJsonSchema",
     }
-)
+)  # fmt: skip
 """The fields in them that hold arguments, results or schemas."""
 
 
