@@ -88,7 +88,7 @@ def _more_changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 def plugin_of(wire: str, number: int | None) -> Any:
     """The plugin of *wire* with mutant *number*, or as it is."""
-    module = ast.parse(source_of(wire))
+    module: Any = ast.parse(source_of(wire))
     if number is not None:
         old, _, new = mutants(module)[number]
         module = Replacer(old, new).visit(module)

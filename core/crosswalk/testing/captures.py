@@ -148,8 +148,8 @@ def _usage(value: Any) -> str | None:
 
 
 def _object_of(*names: str) -> _Fault:
-    is_right = lambda value: isinstance(value, dict) and value.keys() <= {*names}  # noqa: E731
-    return lambda value: None if is_right(value) else f"must be an object of {', '.join(names)}"
+    fault = f"must be an object of {', '.join(names)}"
+    return lambda value: None if isinstance(value, dict) and value.keys() <= {*names} else fault
 
 
 def _calls(value: Any) -> str | None:

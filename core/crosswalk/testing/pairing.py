@@ -288,7 +288,7 @@ def check_pair(
     if any(name.startswith("usage.") for name in absent_fields):
         absent_fields.add("usage.total_tokens")
     paths_by_field: dict[str, list[str]] = {}
-    for changed_path in changed_paths(*map(_comparable, forms)):
+    for changed_path in changed_paths(_comparable(forms[0]), _comparable(forms[1])):
         path = show_path(changed_path)
         shown_path = path.removeprefix("metadata.provenance.")
         is_absent = shown_path in absent_fields or shown_path.rpartition(".")[0] in absent_fields

@@ -292,7 +292,7 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
                 )
 
 
-_LARGE: Final = {
+_LARGE: Final[dict[str, Any]] = {
     "n": 12345678901234567890123,
     "f": 0.1,
     "z": None,
