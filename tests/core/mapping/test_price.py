@@ -37,10 +37,10 @@ def frames_of(call: Callable[[], object]) -> list[str]:
     ("name", "most"),
     [
         ("vLLM: text", 120),
-        ("OpenAI: text", 120),
+        ("OpenAI: text", 122),
         ("DeepSeek: text", 120),
-        ("Anthropic: text", 130),
-        ("Ollama: text", 130),
+        ("Anthropic: text", 135),
+        ("Ollama: text", 135),
         ("Bedrock: text", 140),
         ("Cohere: text", 165),
         ("Gemini: text", 190),
