@@ -247,7 +247,7 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
     "a form": _many(
         ("openai chat openai_chat chat-completions chat_completions openai-chat-completions", "openai-chat"),
         ("responses openai_responses", "openai-responses"),
-        ("claude anthropic-messages messages", "anthropic"),
+        ("anthropic-messages messages", "anthropic"),
         ("google gemini-native generateContent", "gemini"),
         ("completions", "openai-completions"),
     ),

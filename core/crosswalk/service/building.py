@@ -528,10 +528,9 @@ def fitting_names(request: ChatRequest, mapper: Mapper) -> tuple[dict[str, str],
         return {}, {}
     places = _named_tools(request)
     own_options = request.provider_options.get(mapper.provider)
-    own_place = f"provider_options[{mapper.provider}]"
-    fields_with_names(
-        thaw(own_options) if own_options else {}, lambda name: places.setdefault(name, own_place)
-    )
+    if own_options:
+        own_place = f"provider_options[{mapper.provider}]"
+        fields_with_names(thaw(own_options), lambda name: places.setdefault(name, own_place))
     return places, _fitting_names(places, pattern, (tool.kind for tool in request.hosted_tools))
 
 

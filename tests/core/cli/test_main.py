@@ -58,7 +58,7 @@ def test_a_wrong_command_line_is_status_2_and_says_where_to_read(run: Run, argv:
     ("argv", "step"),
     [
         (["convert", "x"], "; for example: crosswalk convert answer.response.json --to openai-chat"),
-        (["convert", "x", "--to", "claude"], ": use anthropic"),
+        (["convert", "x", "--to", "messages"], ": use anthropic"),
         (["new-plugin"], "; for example: crosswalk new-plugin acme"),
         (["normalise"], ", did you mean 'normalize'?"),
         (["report", "x", "--format", "pdf"], ": it is an option of crosswalk normalize, table"),
