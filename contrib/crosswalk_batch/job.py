@@ -57,6 +57,7 @@ def cores() -> int:
 RESPONSES_FOLDER: Final = "responses"
 REJECTS_FOLDER: Final = "rejects"
 RECEIPTS_FOLDER: Final = "crosswalk-batch"
+_RECEIPT: Final = re.compile(rf"{RECEIPTS_FOLDER}/part-\d{{6,}}\.json")
 
 
 @attrs.frozen(kw_only=True)
@@ -161,6 +162,11 @@ class Receipt:
         return orjson.dumps(attrs.asdict(self, filter=lambda field, _: field.name != "data"))
 
     @property
+    def name(self) -> str:
+        """The name of its file in the output."""
+        return f"{RECEIPTS_FOLDER}/part-{self.part:06}.json"
+
+    @property
     def weight(self) -> int:
         """The bytes of input that it covers."""
         return sum(piece.weight for piece in self.pieces)
@@ -175,7 +181,7 @@ def total(receipts: Sequence[Receipt], faults: Iterable[str] = ()) -> Receipt:
 
 
 def read_receipts(folder: str) -> list[Receipt]:
-    """Return the receipts of the output in *folder*, by number.
+    """Return the receipts of the output in *folder*, by number. Other files, such as a draft of one, are none.
 
     Raises:
         ConfigurationError: one cannot be read, or the folder was written by an earlier version.
@@ -184,9 +190,11 @@ def read_receipts(folder: str) -> list[Receipt]:
     if store.folder is not None and (store.folder / "crosswalk-batch.jsonl").exists():
         raise ConfigurationError(f"{folder}: an earlier version wrote it; map the inputs into another folder")
     receipts = []
-    for name in store.sizes(RECEIPTS_FOLDER):
+    for name in filter(_RECEIPT.fullmatch, store.sizes(RECEIPTS_FOLDER)):
         try:
             receipts.append(Receipt.of_json(store.read(name)))
+            if name != receipts[-1].name:
+                raise ValueError(f"it is the receipt of part {receipts[-1].part}")
             if receipts[-1].job != receipts[0].job or len(receipts) == 1:
                 Job.of_description(receipts[-1].job, folder)
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -475,7 +483,7 @@ def perform(task: Task) -> Receipt:
     if task.is_repeat and made != receipt:
         again = "map the inputs again, into another folder"
         raise JobStoppedError(f"{job.folder}: part {made.part} differs from its first version; {again}")
-    OutputStore(job.folder).write(f"{RECEIPTS_FOLDER}/part-{made.part:06}.json", made.to_json())
+    OutputStore(job.folder).write(made.name, made.to_json())
     return made
 
 

@@ -136,6 +136,42 @@ def test_a_part_whose_receipt_is_lost_is_done_again(job: Callable[..., Any], run
     assert contents("out") == before
 
 
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_draft_of_a_receipt_is_no_receipt(job: Callable[..., Any], run: Run, is_empty: bool) -> None:
+    """A process was killed while it wrote the receipt, before its rename."""
+    first = job()
+    before = contents("out")
+    receipt = Path("out/crosswalk-batch/part-000001.json")
+    draft = receipt.with_name(".crosswalk-0123456789abcdef.part")
+    receipt.rename(draft)
+    if is_empty:
+        empty(draft)
+    assert run("batch", "--output", "out", "--verify").status == 3
+    assert job() == first
+    draft.unlink(missing_ok=True)
+    assert contents("out") == before
+
+
+def test_other_files_beside_the_receipts_are_none(job: Callable[..., Any], run: Run) -> None:
+    first = job()
+    folder = Path("out/crosswalk-batch")
+    shutil.copy(folder / "part-000000.json", folder / "part-000000 (copy).json")
+    (folder / ".DS_Store").write_bytes(b"\0\0")
+    (folder / "old").mkdir()
+    shutil.copy(folder / "part-000000.json", folder / "old/part-000000.json")
+    assert job("--add") == first
+    assert run("batch", "--output", "out", "--verify").status == 0
+
+
+@pytest.mark.parametrize("name", ["part-000099.json", "part-0000000.json"])
+def test_a_receipt_under_the_name_of_another_is_told(job: Callable[..., Any], name: str) -> None:
+    job()
+    shutil.copy("out/crosswalk-batch/part-000000.json", Path("out/crosswalk-batch", name))
+    done = job("--add")
+    assert done.status == 2
+    assert f"crosswalk-batch/{name}: it cannot be read: it is the receipt of part 0" in done.err
+
+
 def test_an_input_is_known_by_what_it_holds(job: Callable[..., Any], run: Run, tmp_path: Path) -> None:
     job()
     (tmp_path / "moved").mkdir()
