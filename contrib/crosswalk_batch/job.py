@@ -37,7 +37,7 @@ from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.records import Layout, LogFileError, load_layout
 from crosswalk_batch.batches import Normalized, Options, normalize_batch, rejects_schema, responses_schema
 from crosswalk_batch.inputs import MIB, Input, InputError, OutputStore, StoredFile
-from crosswalk_batch.pieces import InputPiece, blocks, cut, grouped
+from crosswalk_batch.pieces import InputPiece, blocks, cut, grouped, holds_records
 
 fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
 _GOES_ON: Final = "finished parts are stored, and the same command continues from there"
@@ -306,11 +306,15 @@ def _run(job: Job, inputs: Sequence[Input], engine: Engine, is_adding: bool) -> 
     names = {key[:-1]: name for key, name in done.items()}
     ends = [piece for one in receipts if one.run not in begun for piece in one.pieces if piece.is_last]
     whole = {piece.input.key for piece in ends}
-    new, faults = _beginnings([each for each in inputs if each.key not in whole], ends)
+    here = {each.key for each in inputs}
+    new, faults = _beginnings(
+        [each for each in inputs if each.key not in whole],
+        [piece for piece in ends if piece.input.key not in here],
+    )
     run_id = hashlib.sha256(repr(sorted(each.key for each, _, _ in new)).encode()).hexdigest()[:16]
     if begun - {run_id}:
         raise UsageError(f"{job.folder}: its job is not done; run that first, then add to it")
-    if receipts and not begun and not is_adding and (new or faults or whole - {each.key for each in inputs}):
+    if receipts and not begun and not is_adding and (new or faults or whole - here):
         raise UsageError(_OTHER.format(job.folder, "inputs", "--add adds inputs to it; or "))
     _delete_left_over(job.folder, receipts)
     damaged = damages(job.folder, receipts)
@@ -385,11 +389,17 @@ def _beginnings(
 
     Args:
         new: inputs that are not in the output.
-        ends: the last pieces of those that are. An input may have grown out of one of them.
+        ends: the last pieces of those that are, and are not there as they were. An input may have grown out of one of them.
     """
     results, faults = [], []
     for each in new:
-        earlier = [piece for piece in ends if piece.input.kind != "capture" and each.begins_with(piece.input)]
+        earlier = [
+            piece
+            for piece in ends
+            if piece.input.kind != "capture"
+            and each.begins_with(piece.input)
+            and holds_records(each, piece.input.size)
+        ]
         if not earlier:
             results.append((each, 1, 0))
             continue

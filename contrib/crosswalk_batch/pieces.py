@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from itertools import groupby, islice
 from typing import Any, BinaryIO, Final
@@ -150,6 +151,13 @@ def _ranges(each: Input, size: int, first: int, start: int, layout: str | None) 
             rows += not has_end
             yield InputPiece(each, 0, first, rows, start, length, length, layout, has_end=has_end)
             first, start = first + rows, start + length
+
+
+def holds_records(each: Input, size: int) -> bool:
+    """Whether there is a record in the first *size* bytes of a log. There is none in a mere heading of CSV."""
+    with open_file(each.path) as file, suppress(LogFileError):
+        return next(iter(record_lines(io.BytesIO(file.read(min(size, MIB))))), None) is not None
+    return size > MIB  # of a longer one, nobody knows here
 
 
 def _unpacked(file: BinaryIO, kind: str) -> io.BufferedReader:

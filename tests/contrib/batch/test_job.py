@@ -572,3 +572,40 @@ def test_logs_that_begin_alike_are_different_logs(run: Run) -> None:
     log(record(0), *map(record, range(50, 60)), name="c.jsonl")
     assert run("batch", "a.jsonl", "b.jsonl", "--output", "out").err.startswith("15 records: 15 mapped")
     assert run("batch", "c.jsonl", "--output", "out", "--add").err.startswith("26 records: 26 mapped")
+
+
+HEADING = b"generation_id,tokens_prompt,tokens_completion\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "begun", "later"),
+    [
+        ("{}.jsonl", b"", lines(record(1), record(2))),
+        ("{}.csv", HEADING, HEADING + b"g,1,2\nh,3,4\n"),
+        ("{}.jsonl.gz", packed(lines(record(1), record(2)), "gz")[:20], packed(lines(record(1), record(2)), "gz")),
+        ("{}.jsonl", lines({"type": "session_meta"}), lines({"type": "session_meta"}, record(1), record(2))),
+    ],
+    ids=["empty", "heading", "half a gzip", "session"],
+)  # fmt: skip
+def test_a_log_without_records_is_the_beginning_of_no_other(
+    run: Run, name: str, begun: bytes, later: bytes
+) -> None:
+    Path(name.format("day1")).write_bytes(begun)
+    first = run("batch", name.format("day1"), "--output", "out")
+    Path(name.format("day2")).write_bytes(later)
+    done = run("batch", name.format("day2"), "--output", "out", "--add")
+    assert ("it has grown" in done.err, done.status) == (False, first.status)
+    Path(name.format("day1")).write_bytes(later)
+    assert run("batch", name.format("day1"), "--output", "alone").status == 0
+    assert len(rows("out") + rows("out", "rejects")) == len(rows("alone") + rows("alone", "rejects"))
+
+
+def test_a_log_that_is_still_there_did_not_grow_into_another(run: Run) -> None:
+    Path("logs").mkdir()
+    log(record(1), name="logs/d1.jsonl")
+    run("batch", "logs", "--output", "out")
+    log(record(1), *map(record, range(2, 5)), name="logs/d2.jsonl")
+    done = run("batch", "logs", "--output", "out", "--add")
+    assert (done.status, done.err) == (0, "5 records: 5 mapped, 0 rejected\n")
+    assert ids() == ["r1", "r1", "r2", "r3", "r4"]
+    assert run("batch", "logs", "--output", "out", "--add") == done
