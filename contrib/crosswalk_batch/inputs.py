@@ -254,6 +254,8 @@ def find_inputs(
 ) -> list[Input]:
     """Return the inputs at *paths*, in order. Folders are searched recursively, without hidden files and *output*.
 
+    A file is one input, however many links and spellings lead to it.
+
     Args:
         paths: files, folders and URLs.
         output: the folder of the job.
@@ -269,14 +271,20 @@ def find_inputs(
     own = None if folder is None else Path(folder).resolve()
     results: list[Input] = []
     copies: Counter[Any] = Counter()
+    known: set[str] = set()
     for text in paths:
-        before = len(results)
+        is_empty = True
         try:
             for location, name, may_be_answer in _files_at(text, own):
                 kind = _kind(location) or ("capture" if may_be_answer else None)
                 if kind is None:
                     passed.append(name)
                     continue
+                local, is_empty = local_path(location), False
+                real = location if local is None else os.path.realpath(local)
+                if real in known:
+                    continue
+                known.add(real)
                 size, _ = seen = _seen(location)
                 each = Input(absolute(location), name, kind, size, _digest(location, size), seen)
                 results.append(attrs.evolve(each, copy=copies[each.key]))
@@ -286,7 +294,7 @@ def find_inputs(
         except (OSError, ConfigurationError) as error:
             file = getattr(error, "filename", None) or text
             raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
-        if len(results) == before:
+        if is_empty:
             raise UsageError(f"{text}: contains nothing that can be read")
     return results
 

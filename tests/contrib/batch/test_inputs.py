@@ -498,6 +498,22 @@ def test_the_content_says_what_a_file_is(tmp_path: Path) -> None:
         ), each
 
 
+def test_a_file_is_one_input_however_it_is_named(run: Run) -> None:
+    Path("logs").mkdir()
+    Path("logs/day1.jsonl").write_bytes(lines(record(1)))
+    whole = Path("logs").resolve()
+    for paths in (
+        ["logs/day1.jsonl", "logs/day1.jsonl"],
+        ["logs/day1.jsonl", "./logs/../logs/day1.jsonl", "logs", whole, f"file://{whole}/day1.jsonl"],
+    ):
+        assert [each.name for each in find_inputs([*map(str, paths)], "out")] == ["logs/day1.jsonl"]
+    Path("logs/latest.jsonl").symlink_to("day1.jsonl")
+    Path("link").symlink_to("logs")
+    assert run("batch", "logs", "link", "--output", "out").err == "1 record: 1 mapped, 0 rejected\n"
+    Path("logs/copy.jsonl").write_bytes(lines(record(1)))
+    assert len(find_inputs(["logs"], "out")) == 2  # a copy is a file of its own
+
+
 def test_what_is_passed_over_is_said(run: Run) -> None:
     Path("logs").mkdir()
     Path("logs/a.jsonl").write_bytes(lines(record(1)))
