@@ -57,6 +57,8 @@ def cores() -> int:
 RESPONSES_FOLDER: Final = "responses"
 REJECTS_FOLDER: Final = "rejects"
 RECEIPTS_FOLDER: Final = "crosswalk-batch"
+_BEGUN: Final = f"{RECEIPTS_FOLDER}/begun"
+"""An empty file that is there from the beginning of a job to its first receipt. Only then are parts without one its own."""
 _RECEIPT: Final = re.compile(rf"{RECEIPTS_FOLDER}/part-\d{{6,}}\.json")
 
 
@@ -341,6 +343,8 @@ def _run(job: Job, inputs: Sequence[Input], engine: Engine, is_adding: bool) -> 
                     what = f"part {receipt.part} was missing or damaged; it is there again"
                     progress.say(f"{job.folder}: {what}")
                 else:
+                    if not receipts:
+                        OutputStore(job.folder).delete(_BEGUN)
                     receipts.append(receipt)
                     progress.advance(receipt.weight)
     return total(receipts, faults)
@@ -366,12 +370,18 @@ def _delete_left_over(folder: str, receipts: Iterable[Receipt]) -> None:
     """Delete the files of parts that have no receipt, because a run was killed before it wrote that.
 
     Raises:
-        UsageError: there are other files, such as an engine writes that puts parts together.
+        UsageError: there are other files, such as an engine writes that puts parts together, or all receipts are lost.
     """
+    store = OutputStore(folder)
+    is_begun = _BEGUN in store.sizes(RECEIPTS_FOLDER)
     for name in other_files(folder, receipts):
-        if _PART.fullmatch(name) is None:
+        if _PART.fullmatch(name) is None or not (receipts or is_begun):
             raise UsageError(f"{folder}: no receipt names {name}; name another folder")
-        OutputStore(folder).delete(name)
+        store.delete(name)
+    if is_begun and receipts:
+        store.delete(_BEGUN)
+    elif not receipts:
+        store.write(_BEGUN, b"")
 
 
 def other_files(folder: str, receipts: Iterable[Receipt]) -> list[str]:

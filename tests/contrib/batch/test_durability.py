@@ -172,6 +172,35 @@ def test_a_receipt_under_the_name_of_another_is_told(job: Callable[..., Any], na
     assert f"crosswalk-batch/{name}: it cannot be read: it is the receipt of part 0" in done.err
 
 
+@pytest.mark.parametrize("how", [[], ["--add"]])
+def test_parts_are_kept_if_all_receipts_are_lost(job: Callable[..., Any], run: Run, how: list[str]) -> None:
+    job()
+    for lost in Path("out/crosswalk-batch").iterdir():
+        lost.unlink()
+    before = contents("out")
+    Path("new.jsonl").write_bytes(lines(record(99)))
+    for name in ("new.jsonl", "log.jsonl"):
+        done = run("batch", name, "--output", "out", *PARTED, *how)
+        assert (done.status, "no receipt names re" in done.err) == (2, True)
+        shutil.rmtree("out/crosswalk-batch")  # also if their folder is gone
+        assert contents("out") == before
+
+
+def test_parts_that_a_killed_run_left_before_its_first_receipt_are_done_again(
+    job: Callable[..., Any], run: Run
+) -> None:
+    first = job()
+    before = contents("out")
+    for lost in Path("out/crosswalk-batch").iterdir():
+        lost.unlink()
+    Path("out/crosswalk-batch/begun").touch()
+    assert job() == first
+    assert contents("out") == before
+    Path("out/crosswalk-batch/begun").touch()  # killed just after the first receipt
+    assert job() == first
+    assert contents("out") == before
+
+
 def test_an_input_is_known_by_what_it_holds(job: Callable[..., Any], run: Run, tmp_path: Path) -> None:
     job()
     (tmp_path / "moved").mkdir()

@@ -380,7 +380,8 @@ def test_a_full_disk_loses_nothing(run: Run, room: int) -> None:
     assert done.status == 3
     assert done.err.startswith(f"crosswalk batch: {Path('out').resolve()}: ")
     assert "File too large; finished parts are stored" in done.err
-    assert not contents("out")
+    assert not rows("out")
+    assert not list(Path("out/crosswalk-batch").glob("*.json"))
     assert run("batch", "log.jsonl", "--output", "out").status == 0
     assert len(rows("out")) == 50
 
