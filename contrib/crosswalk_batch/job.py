@@ -119,6 +119,12 @@ def _sums(several: Iterable[Mapping[str, Counter[str]]]) -> dict[str, Counter[st
     return sums
 
 
+def _checksum(made: Mapping[str, Any]) -> str:
+    """Return the checksum of a receipt, in hexadecimal."""
+    rest = {name: value for name, value in made.items() if name != "sha256"}
+    return hashlib.sha256(orjson.dumps(rest)).hexdigest()
+
+
 @attrs.frozen
 class Receipt:
     """What a part holds, written when all its files are there.
@@ -154,6 +160,8 @@ class Receipt:
             ValueError, TypeError, KeyError, AttributeError: it is none.
         """
         made = orjson.loads(data)
+        if _checksum(made) != made.pop("sha256"):
+            raise ValueError("it is not what was written")
         pieces = [InputPiece(**{**piece, "input": Input(**piece["input"])}) for piece in made.pop("pieces")]
         files = [StoredFile(**file) for file in made.pop("files")]
         faults = tuple(made.pop("faults"))
@@ -161,7 +169,8 @@ class Receipt:
 
     def to_json(self) -> bytes:
         """Return the content of its file."""
-        return orjson.dumps(attrs.asdict(self, filter=lambda field, _: field.name != "data"))
+        made = attrs.asdict(self, filter=lambda field, _: field.name != "data")
+        return orjson.dumps(made | {"sha256": _checksum(made)})
 
     @property
     def name(self) -> str:

@@ -401,6 +401,30 @@ def test_a_receipt_that_is_damaged_is_told_and_kept(run: Run, data: bytes) -> No
         assert file.read_bytes() == damaged
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"files": []}, {"records": 9}, {"records": "x"}, {"inputs": 0}, {"run": "0"}, {"pieces": []}, {"new": 1}],
+    ids=str,
+)  # fmt: skip
+def test_a_receipt_that_was_edited_is_told_and_nothing_is_deleted(run: Run, change: dict[str, Any]) -> None:
+    log(record(1), b"{")
+    run("batch", "log.jsonl", "--output", "out")
+    file = Path("out", RECEIPT)
+    whole = orjson.loads(file.read_bytes())
+    file.write_bytes(orjson.dumps(whole | change))
+    before = contents("out")
+    for command in (
+        ["batch", "log.jsonl", "--output", "out"],
+        ["batch", "--output", "out", "--verify"],
+        ["diff", "--stored", "out"],
+    ):
+        done = run(*command)
+        assert (done.status, "it cannot be read: it is not what was written" in done.err) == (2, True)
+    assert contents("out") == before
+    file.write_bytes(orjson.dumps(whole, option=orjson.OPT_INDENT_2))  # its form is free
+    assert run("batch", "--output", "out", "--verify").status == 0
+
+
 def test_an_output_of_an_earlier_version_is_refused_and_kept(run: Run) -> None:
     log(record(1))
     run("batch", "log.jsonl", "--output", "out")
