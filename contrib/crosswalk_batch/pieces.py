@@ -34,7 +34,7 @@ from crosswalk.records import (
 )
 from crosswalk.testing.captures import load_capture
 from crosswalk.types.json import dump_json
-from crosswalk_batch.batches import INPUT, LONGEST, Options, too_long
+from crosswalk_batch.batches import INPUT, LONGEST, PLACE, Options, too_long, typed
 from crosswalk_batch.columns import BYTES, TEXT
 from crosswalk_batch.inputs import BOM, MIB, Input, local_path, open_file
 
@@ -446,18 +446,25 @@ def _rows(piece: InputPiece, size: int, column: str, options: Options) -> Iterat
             raise LogFileError(f"no column {column!r} in it (name it with --column): {some}")
         if not as_lines and not _is_bytes_like(kind := file.schema_arrow.field(column).type):
             raise LogFileError(f"column {column!r} holds no bytes and no text, but {kind}")
-        wanted = [column, *(name for name in _BESIDE if name in names and name != column)]
+        known = (
+            _BESIDE if {*PLACE.names} <= {*names} else _BESIDE - {*PLACE.names[:2]}
+        )  # rejects keep their place
+        wanted = [column, *(name for name in names if name in known and name != column)]
         groups = list(range(piece.start, piece.start + piece.size))
         length = sum(file.metadata.row_group(group).total_byte_size for group in groups)
         at_once = max(1, min(size * (piece.rows or 0) // max(1, length), 50_000))
         first = piece.first
         for batch in file.iter_batches(at_once, groups, None if as_lines else wanted, use_threads=False):
             data = _as_lines(batch, column, layout) if as_lines else batch.rename_columns({column: "body"})
-            if "number" not in data.schema.names:  # rejects of an earlier job keep their place
+            if "number" not in data.schema.names:
                 sources = pa.array([each.name] * batch.num_rows, TEXT)
                 numbers = pa.array(range(first, first + batch.num_rows), pa.int64())
                 data = data.append_column("source", sources).append_column("number", numbers)
-            yield data
+            try:
+                columns = [typed(data, INPUT.field(name)) for name in data.schema.names]
+            except ValueError as error:
+                raise LogFileError(str(error)) from None
+            yield pa.RecordBatch.from_arrays(columns, data.schema.names)
             first += batch.num_rows
 
 
@@ -468,7 +475,7 @@ def _is_bytes_like(kind: pa.DataType) -> bool:
     return bool(is_text or is_bytes)
 
 
-_BESIDE: Final = tuple(name for name in INPUT.names if name not in ("body", "fault"))
+_BESIDE: Final = {*INPUT.names} - {"body", "fault"}
 """Columns of Parquet with the same meaning as in a batch of records."""
 
 

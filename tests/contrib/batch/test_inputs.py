@@ -283,6 +283,48 @@ def test_a_parquet_without_the_column_is_told(tmp_path: Path) -> None:
     assert isinstance(fault, LogFileError)
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("status", ["fine", "late"]),
+        ("time", ["noon", "dusk"]),
+        ("user", [{"id": 1}, {"id": 2}]),
+        ("tags", [["a"], ["b"]]),
+        ("line", [[1], [2]]),
+    ],
+)
+def test_a_parquet_with_another_column_of_a_known_name_is_told_and_the_others_are_read(
+    run: Run, name: str, values: list[Any]
+) -> None:
+    bodies = [orjson.dumps(ollama(str(number))) for number in range(2)]
+    pq.write_table(pa.table({"body": bodies, name: values}), "a.parquet")
+    Path("log.jsonl").write_bytes(lines(record(1)))
+    for _ in range(2):
+        done = run("batch", "a.parquet", "log.jsonl", "--output", "out", "--jobs", 1)
+        assert done.status == 1
+        assert done.err.startswith(f"a.parquet: column {name} is of type ")
+        assert done.err.endswith("\n1 record: 1 mapped, 0 rejected\n")
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"source": ["web", "app"]},
+        {"number": [70, 80]},
+        {"number": ["x", "y"]},
+        {"source": [1, 2], "number": [70, 80]},
+    ],
+    ids=str,
+)
+def test_columns_of_a_parquet_are_no_origin_unless_a_batch_wrote_them(
+    run: Run, beside: dict[str, list[Any]]
+) -> None:
+    bodies = [orjson.dumps(ollama(str(number))) for number in range(2)]
+    pq.write_table(pa.table({"body": bodies, **beside}), "a.parquet")
+    run("batch", "a.parquet", "--output", "out", "--provider", "ollama", "--jobs", 1)
+    assert [(row["source"], row["number"]) for row in rows("out")] == [("a.parquet", 1), ("a.parquet", 2)]
+
+
 # HAR.
 
 
