@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
+from urllib.parse import quote, unquote_to_bytes
 
 import attrs
 import orjson
@@ -71,17 +72,24 @@ def local_path(location: str) -> str | None:
     if (scheme := match[1].lower()) not in _SCHEMES:
         names = ", ".join(f"{name}://" for name in _SCHEMES)
         raise UsageError(f"{location}: {scheme}:// is not supported; there are {names} and paths")
-    return location[match.end() :] if scheme == "file" else None
+    return os.fsdecode(unquote_to_bytes(location[match.end() :])) if scheme == "file" else None
 
 
 def absolute(location: str) -> str:
-    """Return *location*, a path or a URL, in a form that is valid in any folder and process.
+    """Return *location*, a path or a URL, in a form that is valid in any folder and process, and in JSON.
 
     Raises:
         UsageError: the scheme is not supported.
     """
-    path = local_path(location)
-    return location if path is None else os.path.abspath(path)
+    if (path := local_path(location)) is None:
+        return location
+    path = os.path.abspath(path)
+    return path if _is_text(path) else f"file://{quote(os.fsencode(path))}"
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path is UTF-8."""
+    return os.fsencode(path).decode(errors="replace") == path
 
 
 @cache
@@ -121,11 +129,13 @@ class OutputStore:
         folder: its path, or ``None`` in object storage.
 
     Raises:
-        UsageError: the scheme is not supported, or the storage cannot be reached.
+        UsageError: the scheme is not supported, the storage cannot be reached, or the path is not UTF-8.
     """
 
     def __init__(self, location: str) -> None:
         path = local_path(location)
+        if path is not None and not _is_text(path):
+            raise UsageError(f"{location}: its name is not UTF-8; name another folder")
         self.folder = None if path is None else Path(path)
         self._system, self._root = _file_system(location)
 
@@ -286,6 +296,7 @@ def find_inputs(
                     continue
                 known.add(real)
                 size, _ = seen = _seen(location)
+                name = os.fsencode(name).decode(errors="backslashreplace")
                 each = Input(absolute(location), name, kind, size, _digest(location, size), seen)
                 results.append(attrs.evolve(each, copy=copies[each.key]))
                 copies[each.key] += 1
@@ -352,6 +363,9 @@ def _holds_lines(head: bytes) -> bool:
 
 def _seen(location: str) -> tuple[int, int]:
     """Return the size of a file in bytes, and when it was last written."""
+    if (path := local_path(location)) is not None:
+        status = os.stat(path)
+        return status.st_size, status.st_mtime_ns
     system, inside = _file_system(location)
     (info,) = system.get_file_info([inside])
     if info.type is fs.FileType.NotFound:

@@ -343,7 +343,7 @@ def _capture(each: Input) -> dict[str, Any]:
     if each.size > LONGEST:
         return row | {"fault": too_long("answer")}
     try:
-        capture = load_capture(each.path)
+        capture = load_capture(str(local_path(each.path)))
     except ConfigurationError as error:
         return row | {"fault": str(error)}
     return row | {"body": capture.body, "status": capture.status, "server": capture.server}

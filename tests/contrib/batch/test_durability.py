@@ -240,6 +240,14 @@ def test_a_url_that_cannot_be_used_is_said(run: Run, url: str) -> None:
     assert (done.status, done.err.startswith(f"crosswalk batch: {url}: ")) == (2, True)
 
 
+def test_a_file_url_is_decoded(run: Run, tmp_path: Path) -> None:
+    Path("a b%.jsonl").write_bytes(lines(record(1)))
+    url = f"file://{tmp_path}/a%20b%25.jsonl"
+    assert run("batch", url, "--output", f"file://{tmp_path}/o%20t").status == 0
+    assert [row["source"] for row in rows("o t")] == [str(tmp_path / "a b%.jsonl")]
+    assert run("batch", "--output", "o t", "--verify").status == 0
+
+
 def test_a_file_url_is_a_path(run: Run, tmp_path: Path) -> None:
     Path("log.jsonl").write_bytes(lines(record(1)))
     assert run("batch", f"file://{tmp_path}/log.jsonl", "--output", f"file://{tmp_path}/out").status == 0

@@ -8,6 +8,7 @@ import errno
 import gzip
 import lzma
 import os
+import sys
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -554,6 +555,27 @@ def test_a_file_is_one_input_however_it_is_named(run: Run) -> None:
     assert run("batch", "logs", "link", "--output", "out").err == "1 record: 1 mapped, 0 rejected\n"
     Path("logs/copy.jsonl").write_bytes(lines(record(1)))
     assert len(find_inputs(["logs"], "out")) == 2  # a copy is a file of its own
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="no such names there")
+def test_names_that_are_not_utf_8_are_read(run: Run) -> None:
+    folder = os.fsdecode(b"caf\xe9")
+    Path(folder).mkdir()
+    for name, data in {
+        b"\xe8.jsonl": lines(record(1)),
+        b"\xe9.jsonl": lines(record(2)),
+        b"\xe9.csv": b"generation_id,tokens_prompt,tokens_completion\ng,1,2\n",
+        b"\xe9.response.json": orjson.dumps(ollama()),
+    }.items():
+        Path(folder, os.fsdecode(name)).write_bytes(data)
+    done = run("batch", folder, "--output", "out", "--jobs", 1)
+    assert (done.status, done.err.startswith("4 records: 4 mapped, 0 rejected\n")) == (0, True)
+    assert {row["source"] for row in rows("out")} == {
+        f"caf\\xe9/{name}" for name in ("\\xe8.jsonl", "\\xe9.jsonl", "\\xe9.csv", "\\xe9.response.json")
+    }
+    assert run("diff", "--stored", "out").out == "4 compared: 0 different, 4 the same\n"
+    again = run("batch", folder, "--output", folder)
+    assert (again.status, "its name is not UTF-8; name another folder" in again.err) == (2, True)
 
 
 def test_what_is_passed_over_is_said(run: Run) -> None:
