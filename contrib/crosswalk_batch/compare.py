@@ -38,6 +38,7 @@ from crosswalk_batch.job import (
     other_files,
     read_again,
     read_receipts,
+    say_what_is_open,
 )
 from crosswalk_batch.pieces import InputPiece
 
@@ -114,7 +115,9 @@ def _looked_into(folder: str) -> tuple[list[Receipt], dict[str, int], tuple[str,
     receipts = read_receipts(folder)
     harm = damages(folder, receipts, with_checksums=True)
     others = tuple(other_files(folder, receipts))
-    if others and len(harm) == sum(bool(one.files) for one in receipts):
+    is_anew = others and len(harm) == sum(bool(one.files) for one in receipts)
+    say_what_is_open(folder, receipts, () if is_anew else others)
+    if is_anew:
         return receipts, {}, others
     return receipts, {f"{folder}: {one}": part for part, some in harm.items() for one in some}, ()
 
@@ -229,6 +232,10 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
     Raises:
         UsageError: a column that a report needs is missing.
     """
+    receipts = read_receipts(str(folder))
+    others = other_files(str(folder), receipts)
+    is_anew = len(damages(str(folder), receipts)) == sum(bool(one.files) for one in receipts)
+    say_what_is_open(str(folder), receipts, () if is_anew else others)
     for kind, names, rows in ((RESPONSES_FOLDER, _ANSWER, _answers), (REJECTS_FOLDER, _REJECT, _rejects)):
         # The partitions of a part follow each other, so that the spans of one trace are near each other.
         found = sorted((folder / kind).rglob("*.parquet"), key=lambda file: (file.name, file))

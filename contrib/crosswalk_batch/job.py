@@ -32,7 +32,7 @@ import pyarrow.parquet as pq
 
 from crosswalk import __version__
 from crosswalk.codec import FORMAT_VERSION
-from crosswalk.commands import Progress, UsageError, WorkerError
+from crosswalk.commands import Progress, UsageError, WorkerError, counted, say
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.records import Layout, LogFileError, load_layout
 from crosswalk_batch.batches import Normalized, Options, normalize_batch, rejects_schema, responses_schema
@@ -226,6 +226,14 @@ def unfinished(receipts: Iterable[Receipt]) -> set[str]:
                 last[piece.input.key] = piece.number
     whole = {key for key, found in numbers.items() if len(found) - 1 == last.get(key)}
     return {run for run, (inputs, keys) in runs.items() if len(keys & whole) < inputs}
+
+
+def say_what_is_open(folder: str, receipts: Sequence[Receipt], others: Sequence[str]) -> None:
+    """Say that the job in *folder* is not done, and that no receipt names *others*, its files."""
+    if unfinished(receipts):
+        say(f"{folder}: the job is not done yet")
+    if others:
+        say(f"{folder}: no receipt names {counted(len(others), 'file')}, such as {others[0]}")
 
 
 def damages(

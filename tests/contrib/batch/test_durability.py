@@ -201,6 +201,33 @@ def test_parts_that_a_killed_run_left_before_its_first_receipt_are_done_again(
     assert contents("out") == before
 
 
+def test_rows_that_no_receipt_names_are_told(job: Callable[..., Any], run: Run) -> None:
+    job()
+    Path("new.jsonl").write_bytes(lines(record(99)))
+    run("batch", "new.jsonl", "--output", "out", *PARTED, "--add")
+    last = max(Path("out/crosswalk-batch").iterdir())
+    last.unlink()
+    name = f"responses/{last.stem}.parquet"
+    done = run("batch", "--output", "out", "--verify")
+    assert (done.status, f"{name}: no receipt names it\n" in done.err) == (1, True)
+    for command in (["diff", "--stored", "out"], ["diff", "out", "out"], ["report", "out"]):
+        done = run(*command)
+        assert f"out: no receipt names 1 file, such as {name}\n" in done.err
+        assert "not done" not in done.err
+    assert run("batch", "new.jsonl", "--output", "out", *PARTED, "--add").status == 0
+    assert run("batch", "--output", "out", "--verify").status == 0
+
+
+def test_a_job_that_is_not_done_is_told_by_who_reads_its_output(job: Callable[..., Any], run: Run) -> None:
+    job()
+    last = max(Path("out/crosswalk-batch").iterdir())
+    (Path("out/responses") / f"{last.stem}.parquet").unlink(missing_ok=True)
+    (Path("out/rejects") / f"{last.stem}.parquet").unlink(missing_ok=True)
+    last.unlink()
+    for command in (["diff", "--stored", "out"], ["diff", "out", "out"], ["report", "out"]):
+        assert "out: the job is not done yet\n" in run(*command).err
+
+
 def test_an_input_is_known_by_what_it_holds(job: Callable[..., Any], run: Run, tmp_path: Path) -> None:
     job()
     (tmp_path / "moved").mkdir()
