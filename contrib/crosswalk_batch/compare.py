@@ -230,7 +230,7 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
     """Yield the exchanges in the columns of *folder*.
 
     Raises:
-        UsageError: a column that a report needs is missing.
+        UsageError: a column that a report needs is missing, or a file is damaged.
     """
     receipts = read_receipts(str(folder))
     others = other_files(str(folder), receipts)
@@ -242,11 +242,14 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
         files = [str(file) for file in found]
         if not files:
             continue
-        dataset = ds.dataset(files, format="parquet")
-        if missing := {*names} - {*dataset.schema.names}:
-            raise UsageError(f"{folder}: a report needs the column {min(missing)}")
-        for batch in dataset.to_batches(columns=list(names)):
-            yield from rows(batch)
+        try:
+            dataset = ds.dataset(files, format="parquet")
+            if missing := {*names} - {*dataset.schema.names}:
+                raise UsageError(f"{folder}: a report needs the column {min(missing)}")
+            for batch in dataset.to_batches(columns=list(names)):
+                yield from rows(batch)
+        except (OSError, pa.ArrowException):
+            raise UsageError(f"{folder}: a file is damaged; crosswalk batch --verify names it") from None
 
 
 def _known(row: dict[str, Any]) -> dict[str, Any]:

@@ -258,7 +258,7 @@ def damages(
             ):
                 continue
             else:
-                fault = "is damaged: it is not what was written"
+                fault = "is damaged: it is not what was written; delete it and run the batch again"
             results.setdefault(receipt.part, []).append(f"{file.name} {fault}")
     return results
 

@@ -228,6 +228,34 @@ def test_a_job_that_is_not_done_is_told_by_who_reads_its_output(job: Callable[..
         assert "out: the job is not done yet\n" in run(*command).err
 
 
+def scratch(file: Path) -> None:
+    """Overwrites the pages of a file of Parquet, and leaves its footer."""
+    data = file.read_bytes()
+    file.write_bytes(data[:4] + bytes(len(data) // 3) + data[4 + len(data) // 3 :])
+
+
+@pytest.mark.parametrize("harm", [empty, overwrite, scratch])
+@pytest.mark.parametrize("kind", ["responses", "rejects"])
+def test_a_damaged_part_is_told_with_what_to_do_and_that_mends_it(
+    job: Callable[..., Any], run: Run, harm: Callable[[Path], None], kind: str
+) -> None:
+    job()
+    before = contents("out")
+    file = sorted(Path("out", kind).iterdir())[0]
+    harm(file)
+    done = run("report", "out")
+    assert done.status == 2
+    assert "out: a file is damaged; crosswalk batch --verify names it\n" in done.err
+    done = run("batch", "--output", "out", "--verify")
+    assert (
+        f"{kind}/{file.name} is damaged: it is not what was written; delete it and run the batch again"
+        in done.err
+    )
+    file.unlink()
+    assert job().status == 0
+    assert contents("out") == before
+
+
 def test_an_input_is_known_by_what_it_holds(job: Callable[..., Any], run: Run, tmp_path: Path) -> None:
     job()
     (tmp_path / "moved").mkdir()
