@@ -133,7 +133,7 @@ def _compared(task: _Comparing) -> tuple[Comparison, list[str]]:
     comparison = Comparison(task.accepted)
     before = _stored(*task.part)
     if task.other is not None:
-        after = _stored(*task.other)
+        after = _renamed(_stored(*task.other), task.other[1].pieces, receipt.pieces)
     else:
         after = joined(mapped(task.pieces, task.job, faults), task.job.options)
     if before.equals(after):
@@ -170,6 +170,17 @@ def _stored(folder: str, receipt: Receipt, anew: tuple[str, ...]) -> Normalized:
         tables.append(
             table if is_one_file else table.sort_by([("source", "ascending"), ("number", "ascending")])
         )
+    return Normalized(*tables)
+
+
+def _renamed(found: Normalized, pieces: Sequence[InputPiece], to: Sequence[InputPiece]) -> Normalized:
+    """Return the rows of *pieces* under the names of the same inputs in *to*."""
+    names = {one.input.name: other.input.name for one, other in zip(pieces, to, strict=True)}
+    tables = []
+    for table in (found.responses, found.rejects):
+        sources = [names.get(name, name) for name in table["source"].to_pylist()]
+        field = table.schema.field("source")
+        tables.append(table.set_column(0, field, pa.chunked_array([pa.array(sources, field.type)])))
     return Normalized(*tables)
 
 
