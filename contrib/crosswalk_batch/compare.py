@@ -65,7 +65,15 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
         faults = {**faults_there, **faults}
     elif paths:
         inputs = find_inputs(paths, folder)
-        if {each.key for each in inputs} != {piece.input.key for one in receipts for piece in one.pieces}:
+        pieces = {piece.input.key: piece for one in receipts for piece in one.pieces}
+        here = {each.key for each in inputs}
+        grown = [
+            (each.key, key)
+            for each in inputs
+            for key, piece in pieces.items()
+            if key not in here and piece.is_range and each.begins_with(piece.input)
+        ]
+        if here | {key for _, key in grown} != pieces.keys() | {key for key, _ in grown}:
             raise UsageError(f"{folder} holds the answers of other inputs, or they have changed since")
     for fault in faults:
         say(fault)

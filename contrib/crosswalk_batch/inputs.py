@@ -249,14 +249,24 @@ class Input:
             may_begin = may_begin and self.digest.split("-")[0] == other.digest.split("-")[0]
         return may_begin and _digest(self.path, other.size) == other.digest
 
-    def found(self) -> Input:
-        """Return the input as its file is now: written again or grown, but with the same content up to its size."""
+    def found(self, *, may_be_longer: bool) -> Input:
+        """Return the input as its file is now: written again, or grown if it *may_be_longer*, with the same content.
+
+        Raises:
+            InputError: another file is there.
+        """
         try:
             seen = _seen(self.path)
         except OSError:
             return self  # reading it reports the error
-        is_same = seen[0] >= self.size and _digest(self.path, self.size) == self.digest
-        return attrs.evolve(self, seen=seen) if seen != self.seen and is_same else self
+        if seen == self.seen:
+            return self
+        size = min(self.size, seen[0]) if may_be_longer else seen[0]
+        if size != self.size or _digest(self.path, size) != self.digest:
+            raise InputError(
+                f"{self.name}: it is another file now; name the one that was mapped, wherever it is"
+            )
+        return attrs.evolve(self, seen=seen)
 
 
 def find_inputs(

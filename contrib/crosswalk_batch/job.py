@@ -459,16 +459,27 @@ def _groups(pieces: Iterable[InputPiece | None], size: int) -> Iterator[list[Inp
 
 
 def read_again(
-    receipts: Iterable[Receipt], inputs: Iterable[Input] = ()
+    receipts: Iterable[Receipt], inputs: Sequence[Input] = ()
 ) -> Iterator[tuple[Receipt, list[InputPiece]]]:
-    """Yield *receipts* with their pieces, to be read again: from *inputs* with the same content, or where they were."""
+    """Yield *receipts* with their pieces, to be read again.
+
+    They are read from *inputs* with the same content, or logs that begin with it, or where they were.
+
+    Raises:
+        InputError: another file is where an input was.
+    """
     here = {each.key: each for each in inputs}
     cutters: dict[Any, Iterator[InputPiece]] = {}
     for receipt in receipts:
         pieces = []
         for piece in receipt.pieces:
-            key, name = piece.input.key, piece.input.name
-            place = attrs.evolve(here[key], name=name) if key in here else piece.input.found()
+            known, key = piece.input, piece.input.key
+            if key not in here and piece.is_range:
+                here.update({key: each for each in inputs if each.begins_with(known)})
+            if (there := here.get(key)) is not None:
+                place = attrs.evolve(known, path=there.path, seen=there.seen)
+            else:
+                place = known.found(may_be_longer=piece.is_range)
             again = attrs.evolve(piece, input=place)
             if piece.is_passed:
                 passed = cutters.setdefault(key, cut(place, receipt.job["piece_bytes"]))

@@ -88,6 +88,11 @@ class InputPiece:
         """What it is known by."""
         return *self.input.key, self.number
 
+    @property
+    def is_range(self) -> bool:
+        """Whether it is a range of a log of lines, which is the same if the log grows."""
+        return self.input.kind == "lines" and self.size > 0
+
 
 # ----------------------------------------------------------------------------------------- cutting
 

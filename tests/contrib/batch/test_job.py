@@ -575,6 +575,48 @@ def test_parts_of_a_log_that_has_grown_are_read_again(run: Run, monkeypatch: pyt
     assert contents("out") == whole
 
 
+@pytest.mark.parametrize("is_added", [False, True])
+def test_a_log_that_has_grown_is_compared_as_it_was_mapped(run: Run, is_added: bool) -> None:
+    Path("logs").mkdir()
+    log(*map(record, range(7)), name="logs/log.jsonl")
+    run("batch", "logs", "--output", "out")
+    log(*map(record, range(20)), name="logs/log.jsonl")
+    if is_added:
+        run("batch", "logs", "--output", "out", "--add")
+    Path("logs/log.jsonl").rename("logs/log.jsonl.1")
+    log(record(99), name="logs/log.jsonl")
+    count = 20 if is_added else 7
+    same = f"{count} compared: 0 different, {count} the same\n"
+    assert run("diff", "logs/log.jsonl.1", "--stored", "out").out == same
+    done = run("diff", "logs", "--stored", "out")
+    assert (done.status, "other inputs, or they have changed since" in done.err) == (2, True)
+    done = run("diff", "--stored", "out")
+    assert (done.status, "log.jsonl: it is another file now; name the one" in done.err) == (2, True)
+
+
+def test_a_part_of_a_log_that_was_rotated_is_made_again(run: Run) -> None:
+    log(*map(record, range(7)))
+    run("batch", "log.jsonl", "--output", "out")
+    whole = contents("out/responses")
+    log(*map(record, range(20)), name="log.jsonl.1")
+    log(record(99))
+    Path("out/responses/part-000000.parquet").unlink()
+    done = run("batch", "log.jsonl", "--output", "out", "--add")
+    assert (done.status, "log.jsonl: it is another file now; name the one" in done.err) == (3, True)
+    done = run("batch", "log.jsonl", "log.jsonl.1", "--output", "out", "--add")
+    assert (done.status, "part 0 was missing or damaged; it is there again" in done.err) == (0, True)
+    assert contents("out/responses").items() >= whole.items()
+    assert sorted(ids()) == sorted([*(f"r{number}" for number in range(20)), "r99"])
+
+
+def test_a_packed_log_that_has_grown_is_another_file(run: Run) -> None:
+    Path("log.jsonl.gz").write_bytes(packed(lines(record(1)), "gz"))
+    run("batch", "log.jsonl.gz", "--output", "out")
+    Path("log.jsonl.gz").write_bytes(packed(lines(record(1)), "gz") + packed(lines(record(2)), "gz"))
+    for named in ([], ["log.jsonl.gz"]):
+        assert run("diff", *named, "--stored", "out").status == 2
+
+
 @pytest.mark.parametrize("pack", ["", ".gz"])
 def test_a_log_that_cannot_be_continued_is_told_and_the_others_are_added(run: Run, pack: str) -> None:
     """One that is packed, and one whose last line was not complete."""
