@@ -321,6 +321,7 @@ def _run(job: Job, inputs: Sequence[Input], engine: Engine, is_adding: bool) -> 
     receipts = read_receipts(job.folder)
     _check_job(job, receipts)
     begun = unfinished(receipts)
+    inputs, grown = _as_begun(inputs, [each for one in receipts if one.run in begun for each in one.pieces])
     done = {piece.key: piece.input.name for one in receipts for piece in one.pieces}
     names = {key[:-1]: name for key, name in done.items()}
     ends = [piece for one in receipts if one.run not in begun for piece in one.pieces if piece.is_last]
@@ -332,7 +333,14 @@ def _run(job: Job, inputs: Sequence[Input], engine: Engine, is_adding: bool) -> 
     )
     run_id = hashlib.sha256(repr(sorted(each.key for each, _, _ in new)).encode()).hexdigest()[:16]
     if begun - {run_id}:
-        raise UsageError(f"{job.folder}: its job is not done; run that first, then add to it")
+        runs = {one.run: one.inputs for one in receipts if one.run in begun}
+        known = dict.fromkeys(each.input for one in receipts if one.run in begun for each in one.pieces)
+        names = ", ".join([each.name for each in known])
+        more = (
+            f" and {counted(unknown, 'more input')}" if (unknown := sum(runs.values()) - len(known)) else ""
+        )
+        first = f"run that first, with its inputs alone, {names}{more}"
+        raise UsageError(f"{job.folder}: its job is not done; {first}; then add others to it")
     if receipts and not begun and not is_adding and (new or faults or whole - here):
         raise UsageError(_OTHER.format(job.folder, "inputs", "--add adds inputs to it; or "))
     _delete_left_over(job.folder, receipts)
@@ -364,7 +372,20 @@ def _run(job: Job, inputs: Sequence[Input], engine: Engine, is_adding: bool) -> 
                         OutputStore(job.folder).delete(_BEGUN)
                     receipts.append(receipt)
                     progress.advance(receipt.weight)
-    return total(receipts, faults)
+    return total(receipts, [*faults, *grown])
+
+
+def _as_begun(inputs: Sequence[Input], begun: Iterable[InputPiece]) -> tuple[list[Input], list[str]]:
+    """Return *inputs*, and a message for each that has grown since its run was *begun*. It ends where it ended then."""
+    here = {each.key for each in inputs}
+    left = {piece.input.key: piece.input for piece in begun if piece.is_range and piece.input.key not in here}
+    results, messages = [], []
+    for each in inputs:
+        if (was := next((one for one in left.values() if each.begins_with(one)), None)) is not None:
+            del left[was.key]
+            messages.append(f"{each.name}: it has grown since its job was begun; add the rest with --add")
+        results.append(each if was is None else attrs.evolve(was, path=each.path, seen=each.seen))
+    return results, messages
 
 
 _OTHER: Final = "{} holds the output of another job ({} differ): {}name another folder, or remove it"

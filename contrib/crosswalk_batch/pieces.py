@@ -150,7 +150,7 @@ def _ranges(each: Input, size: int, first: int, start: int, layout: str | None) 
         file.seek(start)
         while block := file.read(min(size, each.size - start)):
             rows, length, end = block.count(b"\n"), len(block), block[-1:]
-            while end != b"\n" and (block := file.readline(MIB)):
+            while end != b"\n" and (block := file.readline(min(MIB, each.size - start - length))):
                 rows, length, end = rows + block.endswith(b"\n"), length + len(block), block[-1:]
             has_end = end == b"\n"
             rows += not has_end

@@ -536,9 +536,60 @@ def test_an_addition_that_was_stopped_continues(run: Run, monkeypatch: pytest.Mo
         assert run("batch", *added, *how, "--add").status == 3
     for arguments in (["3.jsonl", "--add"], ["2.jsonl", "--add"], ["0.jsonl"]):
         done = run("batch", *arguments, *how)
-        assert (done.status, "its job is not done; run that first" in done.err) == (2, True)
+        said = "its job is not done; run that first, with its inputs alone, 1.jsonl.gz and 1 more input; then add"
+        assert (done.status, said in done.err) == (2, True)
     assert run("batch", "0.jsonl", *reversed(added), *how, "--add").status == 1
     assert (performed, contents(Path("out"))) == ([1, 2], whole)
+
+
+def stopped_at(monkeypatch: pytest.MonkeyPatch, run: Run, count: int, *command: object) -> None:
+    """Runs *command* until *count* parts are there."""
+    performed: list[Task] = []
+
+    def stopping(task: Task) -> Any:
+        performed.append(task)
+        if len(performed) > count:
+            raise OSError("full")
+        return perform(task)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parts, "perform", stopping)
+        assert run(*command).status == 3
+
+
+@pytest.mark.parametrize("end", [b"", b'{"id":"r7","provider"'], ids=["whole lines", "in a line"])
+def test_a_stopped_job_goes_on_after_its_log_has_grown(
+    run: Run, small: None, monkeypatch: pytest.MonkeyPatch, end: bytes
+) -> None:
+    how = ("--part-size", 1, "--jobs", 1, "--output")
+    data = lines(*map(record, range(7)))
+    Path("log.jsonl").write_bytes(data + end)
+    run("batch", "log.jsonl", *how, "whole")
+    stopped_at(monkeypatch, run, 2, "batch", "log.jsonl", *how, "out")
+    log(*map(record, range(20)))
+    done = run("batch", "log.jsonl", *how, "out")
+    assert (done.status, "log.jsonl: it has grown since its job was begun; add" in done.err) == (1, True)
+    assert contents("out/responses") == contents("whole/responses")
+    assert run("batch", "--output", "out", "--verify").status == 0
+    done = run("batch", "log.jsonl", *how, "out", "--add")
+    assert done.status == (1 if end else 0)  # a line that was cut cannot be continued
+    assert len(ids()) == (7 if end else 20)
+
+
+def test_a_stopped_job_goes_on_without_a_file_that_has_come(
+    run: Run, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("logs").mkdir()
+    log(*map(record, range(7)), name="logs/a.jsonl")
+    how = ("--part-size", 1, "--jobs", 1, "--output", "out")
+    stopped_at(monkeypatch, run, 2, "batch", "logs", *how)
+    log(*map(record, range(7, 9)), name="logs/b.jsonl")
+    done = run("batch", "logs", *how)
+    assert done.status == 2
+    assert "; run that first, with its inputs alone, logs/a.jsonl; then add others to it\n" in done.err
+    assert run("batch", "logs/a.jsonl", *how).err == "7 records: 7 mapped, 0 rejected\n"
+    assert run("batch", "logs", *how, "--add").err == "9 records: 9 mapped, 0 rejected\n"
+    assert ids() == [f"r{number}" for number in range(9)]
 
 
 # -------------------------------------------------------------------------------------- logs that grow
