@@ -296,11 +296,15 @@ def find_inputs(
         is_empty = True
         try:
             for location, name, may_be_answer in _files_at(text, own):
+                local = local_path(location)
+                if local is not None and name != text and not os.path.isfile(local):
+                    passed.append(name)  # a pipe, or a link to nothing
+                    continue
                 kind = _kind(location) or ("capture" if may_be_answer else None)
                 if kind is None:
                     passed.append(name)
                     continue
-                local, is_empty = local_path(location), False
+                is_empty = False
                 real = location if local is None else os.path.realpath(local)
                 if real in known:
                     continue
@@ -336,6 +340,7 @@ def _files_at(text: str, output: Path | None) -> Iterator[tuple[str, str, bool]]
         for place, folders, names in os.walk(local, onerror=_raise):
             folders[:] = [one for one in sorted(folders) if Path(place, one).resolve() != output]
             folders[:] = [one for one in folders if not one.startswith((".", "__"))]
+            folders[:] = [one for one in folders if not Path(place, one, "crosswalk-batch").is_dir()]
             captures = {*capture_files(place)}
             for file in (Path(place, name) for name in sorted(names)):
                 is_hidden = file.name.startswith((".", "__")) or file.name == "MANIFEST.jsonl"

@@ -578,6 +578,23 @@ def test_names_that_are_not_utf_8_are_read(run: Run) -> None:
     assert (again.status, "its name is not UTF-8; name another folder" in again.err) == (2, True)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes in folders there")
+def test_links_to_nothing_pipes_and_outputs_in_a_folder_are_no_inputs(run: Run) -> None:
+    Path("logs/deep").mkdir(parents=True)
+    Path("logs/deep/a.jsonl").write_bytes(lines(record(1)))
+    run("batch", "logs", "--output", "logs/deep/old")
+    Path("logs/gone.jsonl").symlink_to("nothing.jsonl")
+    os.mkfifo("logs/pipe.jsonl")
+    done = run("batch", "logs", "--output", "out")
+    assert (done.status, done.err) == (
+        0,
+        "passed over 2 files without a log in it: logs/gone.jsonl, logs/pipe.jsonl\n"
+        "1 record: 1 mapped, 0 rejected\n",
+    )
+    done = run("batch", "logs/gone.jsonl", "--output", "other")
+    assert (done.status, done.err) == (2, "crosswalk batch: no such file: logs/gone.jsonl\n")
+
+
 def test_what_is_passed_over_is_said(run: Run) -> None:
     Path("logs").mkdir()
     Path("logs/a.jsonl").write_bytes(lines(record(1)))
