@@ -496,7 +496,7 @@ def read_again(
         for piece in receipt.pieces:
             known, key = piece.input, piece.input.key
             if key not in here and piece.is_range:
-                here.update({key: each for each in inputs if each.begins_with(known)})
+                here.update((key, each) for each in inputs if each.begins_with(known))
             if (there := here.get(key)) is not None:
                 place = attrs.evolve(known, path=there.path, seen=there.seen)
             else:
