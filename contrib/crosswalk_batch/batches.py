@@ -339,7 +339,7 @@ def _records(batch: pa.RecordBatch | pa.Table) -> Iterator[_Record]:
         )
     known = [field for field in INPUT if field.name in names]
     says_nothing = not {field.name for field in known} & {"provider", "server", "record_id", *EXCHANGE.names}
-    columns = [_values(batch, field) for field in known]
+    columns = [typed(batch, field).to_pylist() for field in known]
     for values in zip(*columns, strict=True):
         row = dict(zip((field.name for field in known), values, strict=True))
         for name in ("line", "body"):
@@ -383,13 +383,17 @@ _NOTHING: Final = LoggedExchange()
 """What columns say that hold nothing of an exchange."""
 
 
-def _values(batch: pa.RecordBatch | pa.Table, field: pa.Field) -> list[Any]:
+def typed(batch: pa.RecordBatch | pa.Table, field: pa.Field) -> pa.Array | pa.ChunkedArray:
+    """Return the column *field* of *batch* in its type.
+
+    Raises:
+        ValueError: it has another one.
+    """
     array = batch.column(field.name)
     try:
-        results: list[Any] = (array if array.type == field.type else array.cast(field.type)).to_pylist()
+        return array if array.type == field.type else array.cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise ValueError(f"column {field.name} is of type {array.type}, not {field.type}") from None
-    return results
 
 
 def _body(record: _Record, options: Options) -> bytes:

@@ -166,13 +166,14 @@ def _say(total: Receipt, passed_over: list[str]) -> None:
 
 
 def _verify(folder: str) -> int:
-    from crosswalk_batch.job import damages, read_receipts, unfinished
+    from crosswalk_batch.job import damages, other_files, read_receipts, unfinished
 
     receipts = read_receipts(folder)
     if not receipts:
         raise UsageError(f"{folder}: no receipts in it")
     messages = [each for some in damages(folder, receipts, with_checksums=True).values() for each in some]
-    for damage in messages:
+    others = other_files(folder, receipts)
+    for damage in (*messages, *(f"{name}: no receipt names it" for name in others)):
         say(f"{folder}: {damage}")
     is_done = not unfinished(receipts)
     files = sum(len(one.files) for one in receipts)
@@ -180,7 +181,7 @@ def _verify(folder: str) -> int:
         f"{counted(files, 'file')} of {counted(len(receipts), 'part')}, {len(messages):,} missing or damaged"
     )
     say(found + ("" if is_done else "; the job is not done yet"))
-    return FAILED if messages else OK if is_done else _STOPPED
+    return FAILED if messages or (others and is_done) else OK if is_done else _STOPPED
 
 
 def _partitions(text: str) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ from crosswalk_batch.job import (
     other_files,
     read_again,
     read_receipts,
+    say_what_is_open,
 )
 from crosswalk_batch.pieces import InputPiece
 
@@ -64,7 +65,15 @@ def compare(folder: Path, arguments: argparse.Namespace, comparison: Comparison)
         faults = {**faults_there, **faults}
     elif paths:
         inputs = find_inputs(paths, folder)
-        if {each.key for each in inputs} != {piece.input.key for one in receipts for piece in one.pieces}:
+        pieces = {piece.input.key: piece for one in receipts for piece in one.pieces}
+        here = {each.key for each in inputs}
+        grown = [
+            (each.key, key)
+            for each in inputs
+            for key, piece in pieces.items()
+            if key not in here and piece.is_range and each.begins_with(piece.input)
+        ]
+        if here | {key for _, key in grown} != pieces.keys() | {key for key, _ in grown}:
             raise UsageError(f"{folder} holds the answers of other inputs, or they have changed since")
     for fault in faults:
         say(fault)
@@ -114,7 +123,9 @@ def _looked_into(folder: str) -> tuple[list[Receipt], dict[str, int], tuple[str,
     receipts = read_receipts(folder)
     harm = damages(folder, receipts, with_checksums=True)
     others = tuple(other_files(folder, receipts))
-    if others and len(harm) == sum(bool(one.files) for one in receipts):
+    is_anew = others and len(harm) == sum(bool(one.files) for one in receipts)
+    say_what_is_open(folder, receipts, () if is_anew else others)
+    if is_anew:
         return receipts, {}, others
     return receipts, {f"{folder}: {one}": part for part, some in harm.items() for one in some}, ()
 
@@ -130,7 +141,7 @@ def _compared(task: _Comparing) -> tuple[Comparison, list[str]]:
     comparison = Comparison(task.accepted)
     before = _stored(*task.part)
     if task.other is not None:
-        after = _stored(*task.other)
+        after = _renamed(_stored(*task.other), task.other[1].pieces, receipt.pieces)
     else:
         after = joined(mapped(task.pieces, task.job, faults), task.job.options)
     if before.equals(after):
@@ -167,6 +178,17 @@ def _stored(folder: str, receipt: Receipt, anew: tuple[str, ...]) -> Normalized:
         tables.append(
             table if is_one_file else table.sort_by([("source", "ascending"), ("number", "ascending")])
         )
+    return Normalized(*tables)
+
+
+def _renamed(found: Normalized, pieces: Sequence[InputPiece], to: Sequence[InputPiece]) -> Normalized:
+    """Return the rows of *pieces* under the names of the same inputs in *to*."""
+    names = {one.input.name: other.input.name for one, other in zip(pieces, to, strict=True)}
+    tables = []
+    for table in (found.responses, found.rejects):
+        sources = [names.get(name, name) for name in table["source"].to_pylist()]
+        field = table.schema.field("source")
+        tables.append(table.set_column(0, field, pa.chunked_array([pa.array(sources, field.type)])))
     return Normalized(*tables)
 
 
@@ -227,19 +249,26 @@ def report_rows(folder: Path) -> Iterator[ReportRow]:
     """Yield the exchanges in the columns of *folder*.
 
     Raises:
-        UsageError: a column that a report needs is missing.
+        UsageError: a column that a report needs is missing, or a file is damaged.
     """
+    receipts = read_receipts(str(folder))
+    others = other_files(str(folder), receipts)
+    is_anew = len(damages(str(folder), receipts)) == sum(bool(one.files) for one in receipts)
+    say_what_is_open(str(folder), receipts, () if is_anew else others)
     for kind, names, rows in ((RESPONSES_FOLDER, _ANSWER, _answers), (REJECTS_FOLDER, _REJECT, _rejects)):
         # The partitions of a part follow each other, so that the spans of one trace are near each other.
         found = sorted((folder / kind).rglob("*.parquet"), key=lambda file: (file.name, file))
         files = [str(file) for file in found]
         if not files:
             continue
-        dataset = ds.dataset(files, format="parquet")
-        if missing := {*names} - {*dataset.schema.names}:
-            raise UsageError(f"{folder}: a report needs the column {min(missing)}")
-        for batch in dataset.to_batches(columns=list(names)):
-            yield from rows(batch)
+        try:
+            dataset = ds.dataset(files, format="parquet")
+            if missing := {*names} - {*dataset.schema.names}:
+                raise UsageError(f"{folder}: a report needs the column {min(missing)}")
+            for batch in dataset.to_batches(columns=list(names)):
+                yield from rows(batch)
+        except (OSError, pa.ArrowException):
+            raise UsageError(f"{folder}: a file is damaged; crosswalk batch --verify names it") from None
 
 
 def _known(row: dict[str, Any]) -> dict[str, Any]:

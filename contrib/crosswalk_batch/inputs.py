@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
+from urllib.parse import quote, unquote_to_bytes
 
 import attrs
 import orjson
@@ -71,17 +72,24 @@ def local_path(location: str) -> str | None:
     if (scheme := match[1].lower()) not in _SCHEMES:
         names = ", ".join(f"{name}://" for name in _SCHEMES)
         raise UsageError(f"{location}: {scheme}:// is not supported; there are {names} and paths")
-    return location[match.end() :] if scheme == "file" else None
+    return os.fsdecode(unquote_to_bytes(location[match.end() :])) if scheme == "file" else None
 
 
 def absolute(location: str) -> str:
-    """Return *location*, a path or a URL, in a form that is valid in any folder and process.
+    """Return *location*, a path or a URL, in a form that is valid in any folder and process, and in JSON.
 
     Raises:
         UsageError: the scheme is not supported.
     """
-    path = local_path(location)
-    return location if path is None else os.path.abspath(path)
+    if (path := local_path(location)) is None:
+        return location
+    path = os.path.abspath(path)
+    return path if _is_text(path) else f"file://{quote(os.fsencode(path))}"
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path is UTF-8."""
+    return os.fsencode(path).decode(errors="replace") == path
 
 
 @cache
@@ -121,11 +129,13 @@ class OutputStore:
         folder: its path, or ``None`` in object storage.
 
     Raises:
-        UsageError: the scheme is not supported, or the storage cannot be reached.
+        UsageError: the scheme is not supported, the storage cannot be reached, or the path is not UTF-8.
     """
 
     def __init__(self, location: str) -> None:
         path = local_path(location)
+        if path is not None and not _is_text(path):
+            raise UsageError(f"{location}: its name is not UTF-8; name another folder")
         self.folder = None if path is None else Path(path)
         self._system, self._root = _file_system(location)
 
@@ -239,20 +249,32 @@ class Input:
             may_begin = may_begin and self.digest.split("-")[0] == other.digest.split("-")[0]
         return may_begin and _digest(self.path, other.size) == other.digest
 
-    def found(self) -> Input:
-        """Return the input as its file is now: written again or grown, but with the same content up to its size."""
+    def found(self, *, may_be_longer: bool) -> Input:
+        """Return the input as its file is now: written again, or grown if it *may_be_longer*, with the same content.
+
+        Raises:
+            InputError: another file is there.
+        """
         try:
             seen = _seen(self.path)
         except OSError:
             return self  # reading it reports the error
-        is_same = seen[0] >= self.size and _digest(self.path, self.size) == self.digest
-        return attrs.evolve(self, seen=seen) if seen != self.seen and is_same else self
+        if seen == self.seen:
+            return self
+        size = min(self.size, seen[0]) if may_be_longer else seen[0]
+        if size != self.size or _digest(self.path, size) != self.digest:
+            raise InputError(
+                f"{self.name}: it is another file now; name the one that was mapped, wherever it is"
+            )
+        return attrs.evolve(self, seen=seen)
 
 
 def find_inputs(
     paths: Sequence[str], output: Path | str, passed_over: list[str] | None = None
 ) -> list[Input]:
     """Return the inputs at *paths*, in order. Folders are searched recursively, without hidden files and *output*.
+
+    A file is one input, however many links and spellings lead to it.
 
     Args:
         paths: files, folders and URLs.
@@ -269,15 +291,26 @@ def find_inputs(
     own = None if folder is None else Path(folder).resolve()
     results: list[Input] = []
     copies: Counter[Any] = Counter()
+    known: set[str] = set()
     for text in paths:
-        before = len(results)
+        is_empty = True
         try:
             for location, name, may_be_answer in _files_at(text, own):
+                local = local_path(location)
+                if local is not None and name != text and not os.path.isfile(local):
+                    passed.append(name)  # a pipe, or a link to nothing
+                    continue
                 kind = _kind(location) or ("capture" if may_be_answer else None)
                 if kind is None:
                     passed.append(name)
                     continue
+                is_empty = False
+                real = location if local is None else os.path.realpath(local)
+                if real in known:
+                    continue
+                known.add(real)
                 size, _ = seen = _seen(location)
+                name = os.fsencode(name).decode(errors="backslashreplace")
                 each = Input(absolute(location), name, kind, size, _digest(location, size), seen)
                 results.append(attrs.evolve(each, copy=copies[each.key]))
                 copies[each.key] += 1
@@ -286,7 +319,7 @@ def find_inputs(
         except (OSError, ConfigurationError) as error:
             file = getattr(error, "filename", None) or text
             raise UsageError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
-        if len(results) == before:
+        if is_empty:
             raise UsageError(f"{text}: contains nothing that can be read")
     return results
 
@@ -307,6 +340,7 @@ def _files_at(text: str, output: Path | None) -> Iterator[tuple[str, str, bool]]
         for place, folders, names in os.walk(local, onerror=_raise):
             folders[:] = [one for one in sorted(folders) if Path(place, one).resolve() != output]
             folders[:] = [one for one in folders if not one.startswith((".", "__"))]
+            folders[:] = [one for one in folders if not Path(place, one, "crosswalk-batch").is_dir()]
             captures = {*capture_files(place)}
             for file in (Path(place, name) for name in sorted(names)):
                 is_hidden = file.name.startswith((".", "__")) or file.name == "MANIFEST.jsonl"
@@ -344,6 +378,9 @@ def _holds_lines(head: bytes) -> bool:
 
 def _seen(location: str) -> tuple[int, int]:
     """Return the size of a file in bytes, and when it was last written."""
+    if (path := local_path(location)) is not None:
+        status = os.stat(path)
+        return status.st_size, status.st_mtime_ns
     system, inside = _file_system(location)
     (info,) = system.get_file_info([inside])
     if info.type is fs.FileType.NotFound:

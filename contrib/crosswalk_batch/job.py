@@ -32,12 +32,12 @@ import pyarrow.parquet as pq
 
 from crosswalk import __version__
 from crosswalk.codec import FORMAT_VERSION
-from crosswalk.commands import Progress, UsageError, WorkerError
+from crosswalk.commands import Progress, UsageError, WorkerError, counted, say
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.records import Layout, LogFileError, load_layout
 from crosswalk_batch.batches import Normalized, Options, normalize_batch, rejects_schema, responses_schema
 from crosswalk_batch.inputs import MIB, Input, InputError, OutputStore, StoredFile
-from crosswalk_batch.pieces import InputPiece, blocks, cut, grouped
+from crosswalk_batch.pieces import InputPiece, blocks, cut, grouped, holds_records
 
 fcntl = import_module("fcntl") if find_spec("fcntl") else None  # Windows has none
 _GOES_ON: Final = "finished parts are stored, and the same command continues from there"
@@ -57,6 +57,9 @@ def cores() -> int:
 RESPONSES_FOLDER: Final = "responses"
 REJECTS_FOLDER: Final = "rejects"
 RECEIPTS_FOLDER: Final = "crosswalk-batch"
+_BEGUN: Final = f"{RECEIPTS_FOLDER}/begun"
+"""An empty file that is there from the beginning of a job to its first receipt. Only then are parts without one its own."""
+_RECEIPT: Final = re.compile(rf"{RECEIPTS_FOLDER}/part-\d{{6,}}\.json")
 
 
 @attrs.frozen(kw_only=True)
@@ -116,6 +119,12 @@ def _sums(several: Iterable[Mapping[str, Counter[str]]]) -> dict[str, Counter[st
     return sums
 
 
+def _checksum(made: Mapping[str, Any]) -> str:
+    """Return the checksum of a receipt, in hexadecimal."""
+    rest = {name: value for name, value in made.items() if name != "sha256"}
+    return hashlib.sha256(orjson.dumps(rest)).hexdigest()
+
+
 @attrs.frozen
 class Receipt:
     """What a part holds, written when all its files are there.
@@ -151,6 +160,8 @@ class Receipt:
             ValueError, TypeError, KeyError, AttributeError: it is none.
         """
         made = orjson.loads(data)
+        if _checksum(made) != made.pop("sha256"):
+            raise ValueError("it is not what was written")
         pieces = [InputPiece(**{**piece, "input": Input(**piece["input"])}) for piece in made.pop("pieces")]
         files = [StoredFile(**file) for file in made.pop("files")]
         faults = tuple(made.pop("faults"))
@@ -158,7 +169,13 @@ class Receipt:
 
     def to_json(self) -> bytes:
         """Return the content of its file."""
-        return orjson.dumps(attrs.asdict(self, filter=lambda field, _: field.name != "data"))
+        made = attrs.asdict(self)
+        return orjson.dumps(made | {"sha256": _checksum(made)})
+
+    @property
+    def name(self) -> str:
+        """The name of its file in the output."""
+        return f"{RECEIPTS_FOLDER}/part-{self.part:06}.json"
 
     @property
     def weight(self) -> int:
@@ -175,7 +192,7 @@ def total(receipts: Sequence[Receipt], faults: Iterable[str] = ()) -> Receipt:
 
 
 def read_receipts(folder: str) -> list[Receipt]:
-    """Return the receipts of the output in *folder*, by number.
+    """Return the receipts of the output in *folder*, by number. Other files, such as a draft of one, are none.
 
     Raises:
         ConfigurationError: one cannot be read, or the folder was written by an earlier version.
@@ -184,9 +201,11 @@ def read_receipts(folder: str) -> list[Receipt]:
     if store.folder is not None and (store.folder / "crosswalk-batch.jsonl").exists():
         raise ConfigurationError(f"{folder}: an earlier version wrote it; map the inputs into another folder")
     receipts = []
-    for name in store.sizes(RECEIPTS_FOLDER):
+    for name in filter(_RECEIPT.fullmatch, store.sizes(RECEIPTS_FOLDER)):
         try:
             receipts.append(Receipt.of_json(store.read(name)))
+            if name != receipts[-1].name:
+                raise ValueError(f"it is the receipt of part {receipts[-1].part}")
             if receipts[-1].job != receipts[0].job or len(receipts) == 1:
                 Job.of_description(receipts[-1].job, folder)
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -207,6 +226,14 @@ def unfinished(receipts: Iterable[Receipt]) -> set[str]:
                 last[piece.input.key] = piece.number
     whole = {key for key, found in numbers.items() if len(found) - 1 == last.get(key)}
     return {run for run, (inputs, keys) in runs.items() if len(keys & whole) < inputs}
+
+
+def say_what_is_open(folder: str, receipts: Sequence[Receipt], others: Sequence[str]) -> None:
+    """Say that the job in *folder* is not done, and that no receipt names *others*, its files."""
+    if unfinished(receipts):
+        say(f"{folder}: the job is not done yet")
+    if others:
+        say(f"{folder}: no receipt names {counted(len(others), 'file')}, such as {others[0]}")
 
 
 def damages(
@@ -231,7 +258,7 @@ def damages(
             ):
                 continue
             else:
-                fault = "is damaged: it is not what was written"
+                fault = "is damaged: it is not what was written; delete it and run the batch again"
             results.setdefault(receipt.part, []).append(f"{file.name} {fault}")
     return results
 
@@ -294,15 +321,27 @@ def _run(job: Job, inputs: Sequence[Input], engine: Engine, is_adding: bool) -> 
     receipts = read_receipts(job.folder)
     _check_job(job, receipts)
     begun = unfinished(receipts)
+    inputs, grown = _as_begun(inputs, [each for one in receipts if one.run in begun for each in one.pieces])
     done = {piece.key: piece.input.name for one in receipts for piece in one.pieces}
     names = {key[:-1]: name for key, name in done.items()}
     ends = [piece for one in receipts if one.run not in begun for piece in one.pieces if piece.is_last]
     whole = {piece.input.key for piece in ends}
-    new, faults = _beginnings([each for each in inputs if each.key not in whole], ends)
+    here = {each.key for each in inputs}
+    new, faults = _beginnings(
+        [each for each in inputs if each.key not in whole],
+        [piece for piece in ends if piece.input.key not in here],
+    )
     run_id = hashlib.sha256(repr(sorted(each.key for each, _, _ in new)).encode()).hexdigest()[:16]
     if begun - {run_id}:
-        raise UsageError(f"{job.folder}: its job is not done; run that first, then add to it")
-    if receipts and not begun and not is_adding and (new or faults or whole - {each.key for each in inputs}):
+        runs = {one.run: one.inputs for one in receipts if one.run in begun}
+        known = dict.fromkeys(each.input for one in receipts if one.run in begun for each in one.pieces)
+        names = ", ".join([each.name for each in known])
+        more = (
+            f" and {counted(unknown, 'more input')}" if (unknown := sum(runs.values()) - len(known)) else ""
+        )
+        first = f"run that first, with its inputs alone, {names}{more}"
+        raise UsageError(f"{job.folder}: its job is not done; {first}; then add others to it")
+    if receipts and not begun and not is_adding and (new or faults or whole - here):
         raise UsageError(_OTHER.format(job.folder, "inputs", "--add adds inputs to it; or "))
     _delete_left_over(job.folder, receipts)
     damaged = damages(job.folder, receipts)
@@ -318,8 +357,7 @@ def _run(job: Job, inputs: Sequence[Input], engine: Engine, is_adding: bool) -> 
             yield Task(job, receipt, pieces, is_repeat=True)
         free = filterfalse({one.part for one in receipts}.__contains__, count())
         for group in _groups(undone(), job.piece_bytes):
-            stored = tuple(attrs.evolve(piece, data=None) for piece in group)
-            yield Task(job, Receipt(next(free), job.description(), run_id, len(new), stored), group)
+            yield Task(job, Receipt(next(free), job.description(), run_id, len(new), tuple(group)), group)
 
     with Progress("mapping", sum(each.size for each, _, _ in new), in_bytes=True) as progress:
         progress.advance(sum(one.weight for one in receipts if one.run == run_id))
@@ -329,9 +367,24 @@ def _run(job: Job, inputs: Sequence[Input], engine: Engine, is_adding: bool) -> 
                     what = f"part {receipt.part} was missing or damaged; it is there again"
                     progress.say(f"{job.folder}: {what}")
                 else:
+                    if not receipts:
+                        OutputStore(job.folder).delete(_BEGUN)
                     receipts.append(receipt)
                     progress.advance(receipt.weight)
-    return total(receipts, faults)
+    return total(receipts, [*faults, *grown])
+
+
+def _as_begun(inputs: Sequence[Input], begun: Iterable[InputPiece]) -> tuple[list[Input], list[str]]:
+    """Return *inputs*, and a message for each that has grown since its run was *begun*. It ends where it ended then."""
+    here = {each.key for each in inputs}
+    left = {piece.input.key: piece.input for piece in begun if piece.is_range and piece.input.key not in here}
+    results, messages = [], []
+    for each in inputs:
+        if (was := next((one for one in left.values() if each.begins_with(one)), None)) is not None:
+            del left[was.key]
+            messages.append(f"{each.name}: it has grown since its job was begun; add the rest with --add")
+        results.append(each if was is None else attrs.evolve(was, path=each.path, seen=each.seen))
+    return results, messages
 
 
 _OTHER: Final = "{} holds the output of another job ({} differ): {}name another folder, or remove it"
@@ -354,12 +407,18 @@ def _delete_left_over(folder: str, receipts: Iterable[Receipt]) -> None:
     """Delete the files of parts that have no receipt, because a run was killed before it wrote that.
 
     Raises:
-        UsageError: there are other files, such as an engine writes that puts parts together.
+        UsageError: there are other files, such as an engine writes that puts parts together, or all receipts are lost.
     """
+    store = OutputStore(folder)
+    is_begun = _BEGUN in store.sizes(RECEIPTS_FOLDER)
     for name in other_files(folder, receipts):
-        if _PART.fullmatch(name) is None:
+        if _PART.fullmatch(name) is None or not (receipts or is_begun):
             raise UsageError(f"{folder}: no receipt names {name}; name another folder")
-        OutputStore(folder).delete(name)
+        store.delete(name)
+    if is_begun and receipts:
+        store.delete(_BEGUN)
+    elif not receipts:
+        store.write(_BEGUN, b"")
 
 
 def other_files(folder: str, receipts: Iterable[Receipt]) -> list[str]:
@@ -377,11 +436,17 @@ def _beginnings(
 
     Args:
         new: inputs that are not in the output.
-        ends: the last pieces of those that are. An input may have grown out of one of them.
+        ends: the last pieces of those that are, and are not there as they were. An input may have grown out of one of them.
     """
     results, faults = [], []
     for each in new:
-        earlier = [piece for piece in ends if piece.input.kind != "capture" and each.begins_with(piece.input)]
+        earlier = [
+            piece
+            for piece in ends
+            if piece.input.kind != "capture"
+            and each.begins_with(piece.input)
+            and holds_records(each, piece.input.size)
+        ]
         if not earlier:
             results.append((each, 1, 0))
             continue
@@ -402,7 +467,7 @@ def _groups(pieces: Iterable[InputPiece | None], size: int) -> Iterator[list[Inp
     group: list[InputPiece] = []
     length = 0
     for piece in pieces:
-        taken = 0 if piece is None else piece.weight if piece.data is None else piece.data.nbytes
+        taken = 0 if piece is None else piece.weight
         if group and (piece is None or length + taken > size):
             yield group
             group, length = [], 0
@@ -414,21 +479,27 @@ def _groups(pieces: Iterable[InputPiece | None], size: int) -> Iterator[list[Inp
 
 
 def read_again(
-    receipts: Iterable[Receipt], inputs: Iterable[Input] = ()
+    receipts: Iterable[Receipt], inputs: Sequence[Input] = ()
 ) -> Iterator[tuple[Receipt, list[InputPiece]]]:
-    """Yield *receipts* with their pieces, to be read again: from *inputs* with the same content, or where they were."""
+    """Yield *receipts* with their pieces, to be read again.
+
+    They are read from *inputs* with the same content, or logs that begin with it, or where they were.
+
+    Raises:
+        InputError: another file is where an input was.
+    """
     here = {each.key: each for each in inputs}
-    cutters: dict[Any, Iterator[InputPiece]] = {}
     for receipt in receipts:
         pieces = []
         for piece in receipt.pieces:
-            key, name = piece.input.key, piece.input.name
-            place = attrs.evolve(here[key], name=name) if key in here else piece.input.found()
-            again = attrs.evolve(piece, input=place)
-            if piece.is_passed:
-                passed = cutters.setdefault(key, cut(place, receipt.job["piece_bytes"]))
-                again = next((one for one in passed if one.number == piece.number), again)
-            pieces.append(again)
+            known, key = piece.input, piece.input.key
+            if key not in here and piece.is_range:
+                here.update((key, each) for each in inputs if each.begins_with(known))
+            if (there := here.get(key)) is not None:
+                place = attrs.evolve(known, path=there.path, seen=there.seen)
+            else:
+                place = known.found(may_be_longer=piece.is_range)
+            pieces.append(attrs.evolve(piece, input=place))
         yield receipt, pieces
 
 
@@ -475,7 +546,7 @@ def perform(task: Task) -> Receipt:
     if task.is_repeat and made != receipt:
         again = "map the inputs again, into another folder"
         raise JobStoppedError(f"{job.folder}: part {made.part} differs from its first version; {again}")
-    OutputStore(job.folder).write(f"{RECEIPTS_FOLDER}/part-{made.part:06}.json", made.to_json())
+    OutputStore(job.folder).write(made.name, made.to_json())
     return made
 
 

@@ -3,14 +3,14 @@
 A piece says where its records are, and the process that maps it reads them, so little data passes between processes, and a
 receipt can name them. These are ranges of a log of lines, row groups of Parquet, and whole files of all other kinds, which
 :func:`crosswalk.records.record_lines` reads block by block. A file of those that is so large that it would keep one process
-busy for long is read in ranges of frames, if it was packed in many, as by bgzip or pzstd. Else one process reads it for all
-and passes its records on.
+busy for long is read in ranges of frames, if it was packed in many, as by bgzip or pzstd.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from itertools import groupby, islice
 from typing import Any, BinaryIO, Final
@@ -33,12 +33,12 @@ from crosswalk.records import (
 )
 from crosswalk.testing.captures import load_capture
 from crosswalk.types.json import dump_json
-from crosswalk_batch.batches import INPUT, LONGEST, Options, too_long
+from crosswalk_batch.batches import INPUT, LONGEST, PLACE, Options, too_long, typed
 from crosswalk_batch.columns import BYTES, TEXT
 from crosswalk_batch.inputs import BOM, MIB, Input, local_path, open_file
 
 LARGE: Final = 256 * MIB
-"""The bytes of a file above which it is not left to one process."""
+"""The bytes of a packed file above which it is not left to one process if its frames can be read one by one."""
 LARGEST_FRAME: Final = LARGE // 8
 """The bytes of packed frames that one process reads into memory."""
 _FIRST_LINES: Final = 40
@@ -62,8 +62,6 @@ class InputPiece:
         is_last: whether the input ends with it.
         has_end: whether its last line is complete.
         is_begun: whether its first line begins in the piece before it, which it belongs to.
-        is_passed: whether its records are passed on, because nobody can find them by position.
-        data: those records, or ``None``.
         fault: why the input ends before its end, or ``""``.
     """
 
@@ -78,14 +76,17 @@ class InputPiece:
     is_last: bool = False
     has_end: bool = True
     is_begun: bool = False
-    is_passed: bool = False
-    data: pa.RecordBatch | None = None
     fault: str = ""
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What it is known by."""
         return *self.input.key, self.number
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it is a range of a log of lines, which is the same if the log grows."""
+        return self.input.kind == "lines" and self.size > 0
 
 
 # ----------------------------------------------------------------------------------------- cutting
@@ -120,8 +121,6 @@ def _pieces(each: Input, size: int, first: int, start: int) -> Iterator[InputPie
         yield from _ranges(each, size, first, start, _layout_of(head))
     elif each.kind in _FRAMES and each.size > LARGE and len(frames := _frames(each, size)) > 1:
         yield from _frame_ranges(each, frames)
-    elif each.kind != "capture" and each.size > LARGE:
-        yield from _passed(each, size)
 
 
 def _head(each: Input) -> list[bytes] | None:
@@ -144,12 +143,19 @@ def _ranges(each: Input, size: int, first: int, start: int, layout: str | None) 
         file.seek(start)
         while block := file.read(min(size, each.size - start)):
             rows, length, end = block.count(b"\n"), len(block), block[-1:]
-            while end != b"\n" and (block := file.readline(MIB)):
+            while end != b"\n" and (block := file.readline(min(MIB, each.size - start - length))):
                 rows, length, end = rows + block.endswith(b"\n"), length + len(block), block[-1:]
             has_end = end == b"\n"
             rows += not has_end
             yield InputPiece(each, 0, first, rows, start, length, length, layout, has_end=has_end)
             first, start = first + rows, start + length
+
+
+def holds_records(each: Input, size: int) -> bool:
+    """Whether there is a record in the first *size* bytes of a log. There is none in a mere heading of CSV."""
+    with open_file(each.path) as file, suppress(LogFileError):
+        return next(iter(record_lines(io.BytesIO(file.read(min(size, MIB))))), None) is not None
+    return size > MIB  # of a longer one, nobody knows here
 
 
 def _unpacked(file: BinaryIO, kind: str) -> io.BufferedReader:
@@ -269,19 +275,6 @@ def _row_groups(each: Input) -> Iterator[InputPiece]:
         return  # whoever reads it reports the error
 
 
-def _passed(each: Input, size: int) -> Iterator[InputPiece]:
-    try:
-        for data, layout, weight in _blocks_of(InputPiece(each), size):
-            first, last = data["number"][0].as_py(), data["number"][-1].as_py()
-            piece = InputPiece(
-                each, 0, first, last + 1 - first, 0, 0, weight, layout, is_passed=True, data=data
-            )
-            yield piece
-    except LogFileError as error:
-        nothing = pa.RecordBatch.from_pylist([], INPUT)
-        yield InputPiece(each, is_passed=True, data=nothing, fault=str(error))
-
-
 # ----------------------------------------------------------------------------------------- reading
 
 
@@ -311,16 +304,14 @@ def blocks(
     for each in pieces:
         each.input.check()
     try:
-        if piece.data is not None:
-            yield piece.data, piece.layout
-        elif piece.input.kind == "capture":
+        if piece.input.kind == "capture":
             yield pa.RecordBatch.from_pylist([_capture(each.input) for each in pieces], INPUT), None
         elif piece.input.kind == "parquet":
             yield from ((batch, None) for batch in _rows(piece, size, column, options))
         elif piece.input.kind == "lines" and piece.size:
             yield _range(piece, size), piece.layout
         else:
-            yield from ((data, layout) for data, layout, _ in _blocks_of(piece, size))
+            yield from _blocks_of(piece, size)
         if piece.fault:
             raise LogFileError(piece.fault)
     except (OSError, pa.ArrowException) as error:
@@ -335,7 +326,7 @@ def _capture(each: Input) -> dict[str, Any]:
     if each.size > LONGEST:
         return row | {"fault": too_long("answer")}
     try:
-        capture = load_capture(each.path)
+        capture = load_capture(str(local_path(each.path)))
     except ConfigurationError as error:
         return row | {"fault": str(error)}
     return row | {"body": capture.body, "status": capture.status, "server": capture.server}
@@ -368,10 +359,10 @@ def _batch_of(each: Input, lines: Sequence[tuple[int, bytes | None]]) -> pa.Reco
     return pa.RecordBatch.from_arrays([*columns], ["source", "number", "line", "fault"])
 
 
-def _blocks_of(piece: InputPiece, size: int) -> Iterator[tuple[pa.RecordBatch, str | None, int]]:
-    """Yield the records of a whole file or of frames in it, their layout, and the bytes that they take."""
+def _blocks_of(piece: InputPiece, size: int) -> Iterator[tuple[pa.RecordBatch, str | None]]:
+    """Yield the records of a whole file or of frames in it, and their layout."""
     each, layout = piece.input, piece.layout
-    before, last, is_first = 0, 0, not piece.size
+    last, is_first = 0, not piece.size
     with open_file(each.path) as file:
         if piece.size:
             lines = _framed(file, piece)
@@ -395,9 +386,7 @@ def _blocks_of(piece: InputPiece, size: int) -> Iterator[tuple[pa.RecordBatch, s
                 result = layout_of_lines(line for _, line in islice(some, _FIRST_LINES) if line)
                 layout, is_first = None if result is None else result.name, False
             last = some[-1][0]
-            position = each.size if file.closed else file.tell()  # Arrow closes a file at its end
-            yield _batch_of(each, some), layout, position - before
-            before = position
+            yield _batch_of(each, some), layout
     if damage is not None:
         raise LogFileError(f"after record {last}: {damage}" if last else str(damage))
 
@@ -438,18 +427,25 @@ def _rows(piece: InputPiece, size: int, column: str, options: Options) -> Iterat
             raise LogFileError(f"no column {column!r} in it (name it with --column): {some}")
         if not as_lines and not _is_bytes_like(kind := file.schema_arrow.field(column).type):
             raise LogFileError(f"column {column!r} holds no bytes and no text, but {kind}")
-        wanted = [column, *(name for name in _BESIDE if name in names and name != column)]
+        known = (
+            _BESIDE if {*PLACE.names} <= {*names} else _BESIDE - {*PLACE.names[:2]}
+        )  # rejects keep their place
+        wanted = [column, *(name for name in names if name in known and name != column)]
         groups = list(range(piece.start, piece.start + piece.size))
         length = sum(file.metadata.row_group(group).total_byte_size for group in groups)
         at_once = max(1, min(size * (piece.rows or 0) // max(1, length), 50_000))
         first = piece.first
         for batch in file.iter_batches(at_once, groups, None if as_lines else wanted, use_threads=False):
             data = _as_lines(batch, column, layout) if as_lines else batch.rename_columns({column: "body"})
-            if "number" not in data.schema.names:  # rejects of an earlier job keep their place
+            if "number" not in data.schema.names:
                 sources = pa.array([each.name] * batch.num_rows, TEXT)
                 numbers = pa.array(range(first, first + batch.num_rows), pa.int64())
                 data = data.append_column("source", sources).append_column("number", numbers)
-            yield data
+            try:
+                columns = [typed(data, INPUT.field(name)) for name in data.schema.names]
+            except ValueError as error:
+                raise LogFileError(str(error)) from None
+            yield pa.RecordBatch.from_arrays(columns, data.schema.names)
             first += batch.num_rows
 
 
@@ -460,7 +456,7 @@ def _is_bytes_like(kind: pa.DataType) -> bool:
     return bool(is_text or is_bytes)
 
 
-_BESIDE: Final = tuple(name for name in INPUT.names if name not in ("body", "fault"))
+_BESIDE: Final = {*INPUT.names} - {"body", "fault"}
 """Columns of Parquet with the same meaning as in a batch of records."""
 
 

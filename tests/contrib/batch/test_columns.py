@@ -199,9 +199,9 @@ def test_what_json_cannot_say_is_refused(value: Any) -> None:
 
 
 def test_the_page_of_columns_is_what_the_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
-    runpy.run_module("crosswalk_batch", run_name="__main__")
+    runpy.run_path(str(ROOT / "scripts/batch_columns.py"), run_name="__main__")
     assert capsys.readouterr().out == (ROOT / "docs/batch-columns.md").read_text(), (
-        "python -m crosswalk_batch > docs/batch-columns.md"
+        "python scripts/batch_columns.py > docs/batch-columns.md"
     )
 
 

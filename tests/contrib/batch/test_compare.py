@@ -98,7 +98,30 @@ def test_answers_of_other_inputs_are_not_compared(run: Run, wren: Wren) -> None:
     done = run("diff", "new", "--stored", "old")
     assert (done.status, "in other parts" in done.err) == (2, True)
     done = run("diff", "--stored", "old")
-    assert (done.status, "changed while it was read" in done.err) == (2, True)
+    assert (done.status, "log.jsonl: it is another file now; name the one" in done.err) == (2, True)
+
+
+def test_inputs_under_other_names_are_the_same_inputs(run: Run, wren: Wren) -> None:
+    """Moved, in two parts, with a reject, and in folders by day."""
+    how = ["--part-size", 1, "--jobs", 1, "--partition-by", "day"]
+    log("end", "full", "end", "end")
+    Path("b.jsonl").write_bytes(Path("log.jsonl").read_bytes().replace(b"Hi", b"Yo"))
+    run("batch", "b.jsonl", "log.jsonl", "--output", "old", *how)
+    Path("moved").mkdir()
+    Path("log.jsonl").rename("moved/a.jsonl")
+    Path("b.jsonl").rename("moved/z.jsonl")
+    wren.reads_cache = True
+    run("batch", "moved/z.jsonl", "moved/a.jsonl", "--output", "new", *how)
+    done = run("diff", "old", "new", "--json")
+    counts = orjson.loads(done.out)
+    assert (counts["compared"], counts["different"], counts["same"]) == (8, 6, 2)
+    assert "b.jsonl:1 (r0)" in counts["changes"][0]["examples"]
+    assert done.out == run("diff", "moved/z.jsonl", "moved/a.jsonl", "--stored", "old", "--json").out
+    run("batch", "moved/z.jsonl", "moved/a.jsonl", "--output", "again", *how)
+    assert run("diff", "new", "again").out == "8 compared: 0 different, 8 the same\n"
+    Path("moved").rename("elsewhere")
+    run("batch", "elsewhere/z.jsonl", "elsewhere/a.jsonl", "--output", "far", *how)
+    assert run("diff", "new", "far").out == "8 compared: 0 different, 8 the same\n"
 
 
 def test_an_input_that_cannot_be_read_is_not_compared(run: Run, wren: Wren) -> None:

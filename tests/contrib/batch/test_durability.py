@@ -136,6 +136,126 @@ def test_a_part_whose_receipt_is_lost_is_done_again(job: Callable[..., Any], run
     assert contents("out") == before
 
 
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_draft_of_a_receipt_is_no_receipt(job: Callable[..., Any], run: Run, is_empty: bool) -> None:
+    """A process was killed while it wrote the receipt, before its rename."""
+    first = job()
+    before = contents("out")
+    receipt = Path("out/crosswalk-batch/part-000001.json")
+    draft = receipt.with_name(".crosswalk-0123456789abcdef.part")
+    receipt.rename(draft)
+    if is_empty:
+        empty(draft)
+    assert run("batch", "--output", "out", "--verify").status == 3
+    assert job() == first
+    draft.unlink(missing_ok=True)
+    assert contents("out") == before
+
+
+def test_other_files_beside_the_receipts_are_none(job: Callable[..., Any], run: Run) -> None:
+    first = job()
+    folder = Path("out/crosswalk-batch")
+    shutil.copy(folder / "part-000000.json", folder / "part-000000 (copy).json")
+    (folder / ".DS_Store").write_bytes(b"\0\0")
+    (folder / "old").mkdir()
+    shutil.copy(folder / "part-000000.json", folder / "old/part-000000.json")
+    assert job("--add") == first
+    assert run("batch", "--output", "out", "--verify").status == 0
+
+
+@pytest.mark.parametrize("name", ["part-000099.json", "part-0000000.json"])
+def test_a_receipt_under_the_name_of_another_is_told(job: Callable[..., Any], name: str) -> None:
+    job()
+    shutil.copy("out/crosswalk-batch/part-000000.json", Path("out/crosswalk-batch", name))
+    done = job("--add")
+    assert done.status == 2
+    assert f"crosswalk-batch/{name}: it cannot be read: it is the receipt of part 0" in done.err
+
+
+@pytest.mark.parametrize("how", [[], ["--add"]])
+def test_parts_are_kept_if_all_receipts_are_lost(job: Callable[..., Any], run: Run, how: list[str]) -> None:
+    job()
+    for lost in Path("out/crosswalk-batch").iterdir():
+        lost.unlink()
+    before = contents("out")
+    Path("new.jsonl").write_bytes(lines(record(99)))
+    for name in ("new.jsonl", "log.jsonl"):
+        done = run("batch", name, "--output", "out", *PARTED, *how)
+        assert (done.status, "no receipt names re" in done.err) == (2, True)
+        shutil.rmtree("out/crosswalk-batch")  # also if their folder is gone
+        assert contents("out") == before
+
+
+def test_parts_that_a_killed_run_left_before_its_first_receipt_are_done_again(
+    job: Callable[..., Any], run: Run
+) -> None:
+    first = job()
+    before = contents("out")
+    for lost in Path("out/crosswalk-batch").iterdir():
+        lost.unlink()
+    Path("out/crosswalk-batch/begun").touch()
+    assert job() == first
+    assert contents("out") == before
+    Path("out/crosswalk-batch/begun").touch()  # killed just after the first receipt
+    assert job() == first
+    assert contents("out") == before
+
+
+def test_rows_that_no_receipt_names_are_told(job: Callable[..., Any], run: Run) -> None:
+    job()
+    Path("new.jsonl").write_bytes(lines(record(99)))
+    run("batch", "new.jsonl", "--output", "out", *PARTED, "--add")
+    last = max(Path("out/crosswalk-batch").iterdir())
+    last.unlink()
+    name = f"responses/{last.stem}.parquet"
+    done = run("batch", "--output", "out", "--verify")
+    assert (done.status, f"{name}: no receipt names it\n" in done.err) == (1, True)
+    for command in (["diff", "--stored", "out"], ["diff", "out", "out"], ["report", "out"]):
+        done = run(*command)
+        assert f"out: no receipt names 1 file, such as {name}\n" in done.err
+        assert "not done" not in done.err
+    assert run("batch", "new.jsonl", "--output", "out", *PARTED, "--add").status == 0
+    assert run("batch", "--output", "out", "--verify").status == 0
+
+
+def test_a_job_that_is_not_done_is_told_by_who_reads_its_output(job: Callable[..., Any], run: Run) -> None:
+    job()
+    last = max(Path("out/crosswalk-batch").iterdir())
+    (Path("out/responses") / f"{last.stem}.parquet").unlink(missing_ok=True)
+    (Path("out/rejects") / f"{last.stem}.parquet").unlink(missing_ok=True)
+    last.unlink()
+    for command in (["diff", "--stored", "out"], ["diff", "out", "out"], ["report", "out"]):
+        assert "out: the job is not done yet\n" in run(*command).err
+
+
+def scratch(file: Path) -> None:
+    """Overwrites the pages of a file of Parquet, and leaves its footer."""
+    data = file.read_bytes()
+    file.write_bytes(data[:4] + bytes(len(data) // 3) + data[4 + len(data) // 3 :])
+
+
+@pytest.mark.parametrize("harm", [empty, overwrite, scratch])
+@pytest.mark.parametrize("kind", ["responses", "rejects"])
+def test_a_damaged_part_is_told_with_what_to_do_and_that_mends_it(
+    job: Callable[..., Any], run: Run, harm: Callable[[Path], None], kind: str
+) -> None:
+    job()
+    before = contents("out")
+    file = sorted(Path("out", kind).iterdir())[0]
+    harm(file)
+    done = run("report", "out")
+    assert done.status == 2
+    assert "out: a file is damaged; crosswalk batch --verify names it\n" in done.err
+    done = run("batch", "--output", "out", "--verify")
+    assert (
+        f"{kind}/{file.name} is damaged: it is not what was written; delete it and run the batch again"
+        in done.err
+    )
+    file.unlink()
+    assert job().status == 0
+    assert contents("out") == before
+
+
 def test_an_input_is_known_by_what_it_holds(job: Callable[..., Any], run: Run, tmp_path: Path) -> None:
     job()
     (tmp_path / "moved").mkdir()
@@ -173,6 +293,14 @@ def test_a_url_that_cannot_be_used_is_said(run: Run, url: str) -> None:
     Path("log.jsonl").write_bytes(lines(record(1)))
     done = run("batch", "log.jsonl", "--output", url)
     assert (done.status, done.err.startswith(f"crosswalk batch: {url}: ")) == (2, True)
+
+
+def test_a_file_url_is_decoded(run: Run, tmp_path: Path) -> None:
+    Path("a b%.jsonl").write_bytes(lines(record(1)))
+    url = f"file://{tmp_path}/a%20b%25.jsonl"
+    assert run("batch", url, "--output", f"file://{tmp_path}/o%20t").status == 0
+    assert [row["source"] for row in rows("o t")] == [str(tmp_path / "a b%.jsonl")]
+    assert run("batch", "--output", "o t", "--verify").status == 0
 
 
 def test_a_file_url_is_a_path(run: Run, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import errno
 import gzip
 import lzma
 import os
+import sys
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -283,6 +284,48 @@ def test_a_parquet_without_the_column_is_told(tmp_path: Path) -> None:
     assert isinstance(fault, LogFileError)
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("status", ["fine", "late"]),
+        ("time", ["noon", "dusk"]),
+        ("user", [{"id": 1}, {"id": 2}]),
+        ("tags", [["a"], ["b"]]),
+        ("line", [[1], [2]]),
+    ],
+)
+def test_a_parquet_with_another_column_of_a_known_name_is_told_and_the_others_are_read(
+    run: Run, name: str, values: list[Any]
+) -> None:
+    bodies = [orjson.dumps(ollama(str(number))) for number in range(2)]
+    pq.write_table(pa.table({"body": bodies, name: values}), "a.parquet")
+    Path("log.jsonl").write_bytes(lines(record(1)))
+    for _ in range(2):
+        done = run("batch", "a.parquet", "log.jsonl", "--output", "out", "--jobs", 1)
+        assert done.status == 1
+        assert done.err.startswith(f"a.parquet: column {name} is of type ")
+        assert done.err.endswith("\n1 record: 1 mapped, 0 rejected\n")
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"source": ["web", "app"]},
+        {"number": [70, 80]},
+        {"number": ["x", "y"]},
+        {"source": [1, 2], "number": [70, 80]},
+    ],
+    ids=str,
+)
+def test_columns_of_a_parquet_are_no_origin_unless_a_batch_wrote_them(
+    run: Run, beside: dict[str, list[Any]]
+) -> None:
+    bodies = [orjson.dumps(ollama(str(number))) for number in range(2)]
+    pq.write_table(pa.table({"body": bodies, **beside}), "a.parquet")
+    run("batch", "a.parquet", "--output", "out", "--provider", "ollama", "--jobs", 1)
+    assert [(row["source"], row["number"]) for row in rows("out")] == [("a.parquet", 1), ("a.parquet", 2)]
+
+
 # HAR.
 
 
@@ -498,6 +541,60 @@ def test_the_content_says_what_a_file_is(tmp_path: Path) -> None:
         ), each
 
 
+def test_a_file_is_one_input_however_it_is_named(run: Run) -> None:
+    Path("logs").mkdir()
+    Path("logs/day1.jsonl").write_bytes(lines(record(1)))
+    whole = Path("logs").resolve()
+    for paths in (
+        ["logs/day1.jsonl", "logs/day1.jsonl"],
+        ["logs/day1.jsonl", "./logs/../logs/day1.jsonl", "logs", whole, f"file://{whole}/day1.jsonl"],
+    ):
+        assert [each.name for each in find_inputs([*map(str, paths)], "out")] == ["logs/day1.jsonl"]
+    Path("logs/latest.jsonl").symlink_to("day1.jsonl")
+    Path("link").symlink_to("logs")
+    assert run("batch", "logs", "link", "--output", "out").err == "1 record: 1 mapped, 0 rejected\n"
+    Path("logs/copy.jsonl").write_bytes(lines(record(1)))
+    assert len(find_inputs(["logs"], "out")) == 2  # a copy is a file of its own
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="no such names there")
+def test_names_that_are_not_utf_8_are_read(run: Run) -> None:
+    folder = os.fsdecode(b"caf\xe9")
+    Path(folder).mkdir()
+    for name, data in {
+        b"\xe8.jsonl": lines(record(1)),
+        b"\xe9.jsonl": lines(record(2)),
+        b"\xe9.csv": b"generation_id,tokens_prompt,tokens_completion\ng,1,2\n",
+        b"\xe9.response.json": orjson.dumps(ollama()),
+    }.items():
+        Path(folder, os.fsdecode(name)).write_bytes(data)
+    done = run("batch", folder, "--output", "out", "--jobs", 1)
+    assert (done.status, done.err.startswith("4 records: 4 mapped, 0 rejected\n")) == (0, True)
+    assert {row["source"] for row in rows("out")} == {
+        f"caf\\xe9/{name}" for name in ("\\xe8.jsonl", "\\xe9.jsonl", "\\xe9.csv", "\\xe9.response.json")
+    }
+    assert run("diff", "--stored", "out").out == "4 compared: 0 different, 4 the same\n"
+    again = run("batch", folder, "--output", folder)
+    assert (again.status, "its name is not UTF-8; name another folder" in again.err) == (2, True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pipes in folders there")
+def test_links_to_nothing_pipes_and_outputs_in_a_folder_are_no_inputs(run: Run) -> None:
+    Path("logs/deep").mkdir(parents=True)
+    Path("logs/deep/a.jsonl").write_bytes(lines(record(1)))
+    run("batch", "logs", "--output", "logs/deep/old")
+    Path("logs/gone.jsonl").symlink_to("nothing.jsonl")
+    os.mkfifo("logs/pipe.jsonl")
+    done = run("batch", "logs", "--output", "out")
+    assert (done.status, done.err) == (
+        0,
+        "passed over 2 files without a log in it: logs/gone.jsonl, logs/pipe.jsonl\n"
+        "1 record: 1 mapped, 0 rejected\n",
+    )
+    done = run("batch", "logs/gone.jsonl", "--output", "other")
+    assert (done.status, done.err) == (2, "crosswalk batch: no such file: logs/gone.jsonl\n")
+
+
 def test_what_is_passed_over_is_said(run: Run) -> None:
     Path("logs").mkdir()
     Path("logs/a.jsonl").write_bytes(lines(record(1)))
@@ -556,18 +653,19 @@ def test_a_packed_file_without_lines_is_a_part_without_files(run: Run) -> None:
     assert (part.records, part.files) == (0, ())
 
 
-def test_a_packed_file_that_keeps_a_process_busy_is_shared_between_all(
+def test_a_large_packed_file_that_is_read_from_its_beginning_alone_is_one_part(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inputs, "MIB", 600)
     monkeypatch.setattr(cutting, "LARGE", 10)
     Path("log.jsonl.gz").write_bytes(gzip.compress(lines(*map(record, range(12)))))
     assert run("batch", "log.jsonl.gz", "--output", "out", "--part-size", 1, "--jobs", 1).status == 0
-    assert len(read_receipts("out")) > 3
+    (part,) = read_receipts("out")
+    assert len(part.files) > 3
     assert [row["number"] for row in rows("out")] == list(range(1, 13))
     whole = contents("out")
     for number in (1, 3):
-        Path(f"out/responses/part-{number:06}.parquet").unlink()
+        Path(f"out/responses/part-000000_{number}.parquet").unlink()
     assert run("batch", "log.jsonl.gz", "--output", "out", "--part-size", 1, "--jobs", 1).status == 0
     assert contents("out") == whole
     assert run("diff", "--stored", "out").out == "12 compared: 0 different, 12 the same\n"
@@ -676,7 +774,6 @@ def test_frames_of_a_large_file_give_what_the_whole_file_gives(
     assert [row["number"] for row in whole] == [*range(1, 11), *range(12, 21), 22]
     found = pieces(file, 8)
     assert len(found) > 1
-    assert not any(piece.is_passed for piece in found)
     assert [piece.first for piece in found] == list(
         accumulate((piece.rows or 0 for piece in found[:-1]), initial=1)
     )
@@ -737,7 +834,7 @@ def test_of_damaged_frames_what_comes_before_is_read(
     [lines(record(1)), lines(*map(record, range(20))), codex_session(20), orjson.dumps([record(1)] * 9)],
 )
 @pytest.mark.parametrize("kind", ["gz", "zst"])
-def test_a_file_of_one_frame_or_without_lines_is_passed_on(
+def test_a_file_of_one_frame_or_without_lines_is_read_by_one_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, data: bytes
 ) -> None:
     file = tmp_path / f"log.jsonl.{kind}"
@@ -745,10 +842,10 @@ def test_a_file_of_one_frame_or_without_lines_is_passed_on(
     whole = read(file, 8)
     monkeypatch.setattr(cutting, "LARGE", 10)
     assert read(file, 8) == whole
-    assert all(piece.is_passed for piece in pieces(file, 8))
+    assert len(pieces(file, 8)) == 1
     file.write_bytes(packed(data, kind) * 2)  # two, and each too large
     monkeypatch.setattr(cutting, "LARGEST_FRAME", 10)
-    assert all(piece.is_passed for piece in pieces(file, 8))
+    assert len(pieces(file, 8)) == 1
 
 
 @pytest.mark.parametrize(("kind", "pack"), FRAMED)

@@ -380,7 +380,8 @@ def test_a_full_disk_loses_nothing(run: Run, room: int) -> None:
     assert done.status == 3
     assert done.err.startswith(f"crosswalk batch: {Path('out').resolve()}: ")
     assert "File too large; finished parts are stored" in done.err
-    assert not contents("out")
+    assert not rows("out")
+    assert not list(Path("out/crosswalk-batch").glob("*.json"))
     assert run("batch", "log.jsonl", "--output", "out").status == 0
     assert len(rows("out")) == 50
 
@@ -398,6 +399,30 @@ def test_a_receipt_that_is_damaged_is_told_and_kept(run: Run, data: bytes) -> No
         assert (done.status, done.out) == (2, "")
         assert f"{Path('out').resolve()}/{RECEIPT}: it cannot be read: " in done.err
         assert file.read_bytes() == damaged
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"files": []}, {"records": 9}, {"records": "x"}, {"inputs": 0}, {"run": "0"}, {"pieces": []}, {"new": 1}],
+    ids=str,
+)  # fmt: skip
+def test_a_receipt_that_was_edited_is_told_and_nothing_is_deleted(run: Run, change: dict[str, Any]) -> None:
+    log(record(1), b"{")
+    run("batch", "log.jsonl", "--output", "out")
+    file = Path("out", RECEIPT)
+    whole = orjson.loads(file.read_bytes())
+    file.write_bytes(orjson.dumps(whole | change))
+    before = contents("out")
+    for command in (
+        ["batch", "log.jsonl", "--output", "out"],
+        ["batch", "--output", "out", "--verify"],
+        ["diff", "--stored", "out"],
+    ):
+        done = run(*command)
+        assert (done.status, "it cannot be read: it is not what was written" in done.err) == (2, True)
+    assert contents("out") == before
+    file.write_bytes(orjson.dumps(whole, option=orjson.OPT_INDENT_2))  # its form is free
+    assert run("batch", "--output", "out", "--verify").status == 0
 
 
 def test_an_output_of_an_earlier_version_is_refused_and_kept(run: Run) -> None:
@@ -511,9 +536,60 @@ def test_an_addition_that_was_stopped_continues(run: Run, monkeypatch: pytest.Mo
         assert run("batch", *added, *how, "--add").status == 3
     for arguments in (["3.jsonl", "--add"], ["2.jsonl", "--add"], ["0.jsonl"]):
         done = run("batch", *arguments, *how)
-        assert (done.status, "its job is not done; run that first" in done.err) == (2, True)
+        said = "its job is not done; run that first, with its inputs alone, 1.jsonl.gz and 1 more input; then add"
+        assert (done.status, said in done.err) == (2, True)
     assert run("batch", "0.jsonl", *reversed(added), *how, "--add").status == 1
     assert (performed, contents(Path("out"))) == ([1, 2], whole)
+
+
+def stopped_at(monkeypatch: pytest.MonkeyPatch, run: Run, count: int, *command: object) -> None:
+    """Runs *command* until *count* parts are there."""
+    performed: list[Task] = []
+
+    def stopping(task: Task) -> Any:
+        performed.append(task)
+        if len(performed) > count:
+            raise OSError("full")
+        return perform(task)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(parts, "perform", stopping)
+        assert run(*command).status == 3
+
+
+@pytest.mark.parametrize("end", [b"", b'{"id":"r7","provider"'], ids=["whole lines", "in a line"])
+def test_a_stopped_job_goes_on_after_its_log_has_grown(
+    run: Run, small: None, monkeypatch: pytest.MonkeyPatch, end: bytes
+) -> None:
+    how = ("--part-size", 1, "--jobs", 1, "--output")
+    data = lines(*map(record, range(7)))
+    Path("log.jsonl").write_bytes(data + end)
+    run("batch", "log.jsonl", *how, "whole")
+    stopped_at(monkeypatch, run, 2, "batch", "log.jsonl", *how, "out")
+    log(*map(record, range(20)))
+    done = run("batch", "log.jsonl", *how, "out")
+    assert (done.status, "log.jsonl: it has grown since its job was begun; add" in done.err) == (1, True)
+    assert contents("out/responses") == contents("whole/responses")
+    assert run("batch", "--output", "out", "--verify").status == 0
+    done = run("batch", "log.jsonl", *how, "out", "--add")
+    assert done.status == (1 if end else 0)  # a line that was cut cannot be continued
+    assert len(ids()) == (7 if end else 20)
+
+
+def test_a_stopped_job_goes_on_without_a_file_that_has_come(
+    run: Run, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("logs").mkdir()
+    log(*map(record, range(7)), name="logs/a.jsonl")
+    how = ("--part-size", 1, "--jobs", 1, "--output", "out")
+    stopped_at(monkeypatch, run, 2, "batch", "logs", *how)
+    log(*map(record, range(7, 9)), name="logs/b.jsonl")
+    done = run("batch", "logs", *how)
+    assert done.status == 2
+    assert "; run that first, with its inputs alone, logs/a.jsonl; then add others to it\n" in done.err
+    assert run("batch", "logs/a.jsonl", *how).err == "7 records: 7 mapped, 0 rejected\n"
+    assert run("batch", "logs", *how, "--add").err == "9 records: 9 mapped, 0 rejected\n"
+    assert ids() == [f"r{number}" for number in range(9)]
 
 
 # -------------------------------------------------------------------------------------- logs that grow
@@ -550,6 +626,48 @@ def test_parts_of_a_log_that_has_grown_are_read_again(run: Run, monkeypatch: pyt
     assert contents("out") == whole
 
 
+@pytest.mark.parametrize("is_added", [False, True])
+def test_a_log_that_has_grown_is_compared_as_it_was_mapped(run: Run, is_added: bool) -> None:
+    Path("logs").mkdir()
+    log(*map(record, range(7)), name="logs/log.jsonl")
+    run("batch", "logs", "--output", "out")
+    log(*map(record, range(20)), name="logs/log.jsonl")
+    if is_added:
+        run("batch", "logs", "--output", "out", "--add")
+    Path("logs/log.jsonl").rename("logs/log.jsonl.1")
+    log(record(99), name="logs/log.jsonl")
+    count = 20 if is_added else 7
+    same = f"{count} compared: 0 different, {count} the same\n"
+    assert run("diff", "logs/log.jsonl.1", "--stored", "out").out == same
+    done = run("diff", "logs", "--stored", "out")
+    assert (done.status, "other inputs, or they have changed since" in done.err) == (2, True)
+    done = run("diff", "--stored", "out")
+    assert (done.status, "log.jsonl: it is another file now; name the one" in done.err) == (2, True)
+
+
+def test_a_part_of_a_log_that_was_rotated_is_made_again(run: Run) -> None:
+    log(*map(record, range(7)))
+    run("batch", "log.jsonl", "--output", "out")
+    whole = contents("out/responses")
+    log(*map(record, range(20)), name="log.jsonl.1")
+    log(record(99))
+    Path("out/responses/part-000000.parquet").unlink()
+    done = run("batch", "log.jsonl", "--output", "out", "--add")
+    assert (done.status, "log.jsonl: it is another file now; name the one" in done.err) == (3, True)
+    done = run("batch", "log.jsonl", "log.jsonl.1", "--output", "out", "--add")
+    assert (done.status, "part 0 was missing or damaged; it is there again" in done.err) == (0, True)
+    assert contents("out/responses").items() >= whole.items()
+    assert sorted(ids()) == sorted([*(f"r{number}" for number in range(20)), "r99"])
+
+
+def test_a_packed_log_that_has_grown_is_another_file(run: Run) -> None:
+    Path("log.jsonl.gz").write_bytes(packed(lines(record(1)), "gz"))
+    run("batch", "log.jsonl.gz", "--output", "out")
+    Path("log.jsonl.gz").write_bytes(packed(lines(record(1)), "gz") + packed(lines(record(2)), "gz"))
+    for named in ([], ["log.jsonl.gz"]):
+        assert run("diff", *named, "--stored", "out").status == 2
+
+
 @pytest.mark.parametrize("pack", ["", ".gz"])
 def test_a_log_that_cannot_be_continued_is_told_and_the_others_are_added(run: Run, pack: str) -> None:
     """One that is packed, and one whose last line was not complete."""
@@ -572,3 +690,40 @@ def test_logs_that_begin_alike_are_different_logs(run: Run) -> None:
     log(record(0), *map(record, range(50, 60)), name="c.jsonl")
     assert run("batch", "a.jsonl", "b.jsonl", "--output", "out").err.startswith("15 records: 15 mapped")
     assert run("batch", "c.jsonl", "--output", "out", "--add").err.startswith("26 records: 26 mapped")
+
+
+HEADING = b"generation_id,tokens_prompt,tokens_completion\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "begun", "later"),
+    [
+        ("{}.jsonl", b"", lines(record(1), record(2))),
+        ("{}.csv", HEADING, HEADING + b"g,1,2\nh,3,4\n"),
+        ("{}.jsonl.gz", packed(lines(record(1), record(2)), "gz")[:20], packed(lines(record(1), record(2)), "gz")),
+        ("{}.jsonl", lines({"type": "session_meta"}), lines({"type": "session_meta"}, record(1), record(2))),
+    ],
+    ids=["empty", "heading", "half a gzip", "session"],
+)  # fmt: skip
+def test_a_log_without_records_is_the_beginning_of_no_other(
+    run: Run, name: str, begun: bytes, later: bytes
+) -> None:
+    Path(name.format("day1")).write_bytes(begun)
+    first = run("batch", name.format("day1"), "--output", "out")
+    Path(name.format("day2")).write_bytes(later)
+    done = run("batch", name.format("day2"), "--output", "out", "--add")
+    assert ("it has grown" in done.err, done.status) == (False, first.status)
+    Path(name.format("day1")).write_bytes(later)
+    assert run("batch", name.format("day1"), "--output", "alone").status == 0
+    assert len(rows("out") + rows("out", "rejects")) == len(rows("alone") + rows("alone", "rejects"))
+
+
+def test_a_log_that_is_still_there_did_not_grow_into_another(run: Run) -> None:
+    Path("logs").mkdir()
+    log(record(1), name="logs/d1.jsonl")
+    run("batch", "logs", "--output", "out")
+    log(record(1), *map(record, range(2, 5)), name="logs/d2.jsonl")
+    done = run("batch", "logs", "--output", "out", "--add")
+    assert (done.status, done.err) == (0, "5 records: 5 mapped, 0 rejected\n")
+    assert ids() == ["r1", "r1", "r2", "r3", "r4"]
+    assert run("batch", "logs", "--output", "out", "--add") == done

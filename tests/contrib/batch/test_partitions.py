@@ -137,4 +137,4 @@ def test_a_kill_between_any_two_writes_gives_the_same_files(
         assert named <= contents(folder).keys()
         assert run("batch", "log.jsonl", "--output", folder, *how).status == 0
         assert contents(folder) == whole
-    assert step == len(whole) + 1 > 8
+    assert step > len(whole) > 7

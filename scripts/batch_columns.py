@@ -1,4 +1,4 @@
-"""``python -m crosswalk_batch > docs/batch-columns.md`` writes the columns of responses as a page of Markdown."""
+"""``python scripts/batch_columns.py > docs/batch-columns.md`` writes the columns of responses as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from crosswalk_batch.columns import Column, ColumnField, Struct, columns
 
 _HEAD = f"""# The columns of responses
 
-`python -m crosswalk_batch` writes this page. Do not edit it by hand. `crosswalk_batch.schema()` returns the columns as an
-Arrow schema. They are the keys of [canonical JSON](canonical-json.md#versions-of-the-format), version {FORMAT_VERSION}.
+`python scripts/batch_columns.py` writes this page. Do not edit it by hand. `crosswalk_batch.schema()` returns the columns as
+an Arrow schema. They are the keys of [canonical JSON](canonical-json.md#versions-of-the-format), version {FORMAT_VERSION}.
 `crosswalk batch` puts `source`, `number` and `record_id` before them. See [Logs as columns](batch.md).
 
 The columns of a `struct` follow it, with a dot between the names. `[]` means the items of a list. A null value is unknown or
@@ -53,5 +53,5 @@ def _said(field: ColumnField) -> str:
     return text.rstrip(".").replace("|", "\\|") + only
 
 
-if __name__ == "__main__":  # pragma: no branch
+if __name__ == "__main__":
     print(columns_page(), end="")
