@@ -152,7 +152,7 @@ def _ranges(each: Input, size: int, first: int, start: int, layout: str | None) 
 
 
 def holds_records(each: Input, size: int) -> bool:
-    """Whether there is a record in the first *size* bytes of a log. There is none in a mere heading of CSV."""
+    """Whether there is a record in the first *size* bytes of a log. A mere heading of CSV has no record."""
     with open_file(each.path) as file, suppress(LogFileError):
         return next(iter(record_lines(io.BytesIO(file.read(min(size, MIB))))), None) is not None
     return size > MIB  # of a longer one, nobody knows here

@@ -200,7 +200,7 @@ class GatewayExchange:
         """Return what :func:`lane_key` does for the request with these *fields*.
 
         A budget counts what a request says, so it is read for that. A connection with its own conversations may go on from
-        any answer. And the server is told of repetitions.
+        any answer. And the server hears of repetitions.
         """
         headers = self._request.headers.raw
         if self._has_budget or self._conversations is not self._gateway.conversations:

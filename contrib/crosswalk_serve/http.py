@@ -255,7 +255,7 @@ _ESCAPED_NAME: Final = b"\\u006"
 
 
 def named(body: bytes, fields: Mapping[str, Any], model: str | None) -> bytes:
-    """Return *body*, the JSON object *fields*, with the name *model* in place of its own, and with all other bytes.
+    """Return *body*, the JSON object *fields*, with the name *model* in place of the one there, and with all other bytes.
 
     It is written anew if the place of the name is not certain, and unchanged if it has no name or *model* is ``None``.
     """

@@ -257,7 +257,7 @@ class Reservation:
 
     Attributes:
         amount: in millionths of a US dollar.
-        periods: those whose budget it is part of.
+        periods: the periods with a budget that it is part of.
     """
 
     amount: int = 0

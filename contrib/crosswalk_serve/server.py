@@ -79,7 +79,7 @@ class _Parser:
     For the parser that protocol has begun after the head. So it gets another head, with only the end of the body.
 
     Args:
-        connection: the connection whose data is parsed.
+        connection: the connection with the data.
         parser: its parser.
     """
 

@@ -320,7 +320,7 @@ _KEY: Final = "give it to the service's Endpoint(..., api_key=...)"
 
 
 def _keywords(*rows: tuple[str, *tuple[RightKeyword, ...]]) -> dict[str, tuple[RightKeyword, ...]]:
-    """The right keywords by foreign name, of rows of several names. ``{0}`` in what to do stands for the first of them."""
+    """The right keywords by foreign name, of rows of several names. ``{0}`` in what to do means the first of them."""
     return {
         name: tuple(
             one if isinstance(one, str) else (one[0], one[1].replace("{0}", names.split()[0]))

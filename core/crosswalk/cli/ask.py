@@ -358,7 +358,7 @@ def name_words(arguments: argparse.Namespace) -> None:
 
 
 def name_server(arguments: argparse.Namespace) -> None:
-    """Set ``provider`` or ``base_url`` to the ``server`` that stands before the prompt, or alone.
+    """Set ``provider`` or ``base_url`` to the ``server`` given before the prompt, or alone.
 
     Raises:
         UsageError: it is unknown or given twice.

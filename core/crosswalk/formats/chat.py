@@ -194,7 +194,7 @@ def _is_of_answer(part: Any) -> bool:
 
 
 def _chunks(message: Fields) -> Iterator[dict[str, Any]]:
-    """Return the content of *message*, an answer of Mistral, as its server sent it. Parts that it has not are told."""
+    """Return the content of *message*, an answer of Mistral, as its server sent it. Parts that it has not become text."""
     for part in message.each("content"):
         if part.look("type") in ("text", *_ANSWER_CHUNKS):
             yield part.rest()

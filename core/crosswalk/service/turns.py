@@ -459,7 +459,7 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def arguments_wrapped(request: ChatRequest, content: bytes) -> Iterator[Adaptation]:
-    """Return the calls of *request* whose arguments are sent as from :func:`arguments_object`, in *content*, as JSON."""
+    """Return the calls of *request* with arguments that are sent as from :func:`arguments_object`, in *content*, as JSON."""
     if INVALID_JSON.encode() not in content:
         return
     for number, turn in enumerate(request.messages):

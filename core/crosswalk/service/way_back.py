@@ -733,7 +733,7 @@ class _Sorter:
     def _told(self, number: int, turn: ChatResponse) -> tuple[ChatResponse, list[Segment], list[Segment]]:
         """Return *turn*, of which nothing can be sent, in words: what its server's tools did, or that it says nothing.
 
-        The last item is the parts that are told.
+        The last item is the parts that become text.
         """
         calls = [segment for segment in turn.segments if segment.type is SegmentType.TOOL_CALL]
         tools = [call for call in calls if "type" in call.metadata]

@@ -178,7 +178,7 @@ def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
 
 
 def declarations_hold(case: Case) -> Iterator[Problem]:
-    """P4: no recording contradicts what ``provider_info`` declares. Told once, with the first capture."""
+    """P4: no recording contradicts what ``provider_info`` declares. Said once, with the first capture."""
     if case.others and case.capture.case == case.others[0].case:
         for name, message in _contradicted(case):
             yield attrs.evolve(case.problem("P4", name, f"declared, and {message}"), path=name)

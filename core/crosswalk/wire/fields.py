@@ -332,7 +332,7 @@ def objects_at(said: Any, paths: Collection[str]) -> Iterator[tuple[str, dict[st
 
 
 _SEALS: Final = frozenset({"signature", "thoughtSignature", "thought_signature", "fingerprint"})
-"""Fields that only their provider can read, beside those whose names begin with ``encrypted_``."""
+"""Fields that only their provider can read. So are those with names that begin with ``encrypted_``."""
 
 
 def readable(value: Any) -> Any:
