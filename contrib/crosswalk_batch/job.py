@@ -335,11 +335,11 @@ def _run(job: Job, inputs: Sequence[Input], engine: Engine, is_adding: bool) -> 
     if begun - {run_id}:
         runs = {one.run: one.inputs for one in receipts if one.run in begun}
         known = dict.fromkeys(each.input for one in receipts if one.run in begun for each in one.pieces)
-        names = ", ".join([each.name for each in known])
+        some = ", ".join([each.name for each in known])
         more = (
             f" and {counted(unknown, 'more input')}" if (unknown := sum(runs.values()) - len(known)) else ""
         )
-        first = f"run that first, with its inputs alone, {names}{more}"
+        first = f"run that first, with its inputs alone, {some}{more}"
         raise UsageError(f"{job.folder}: its job is not done; {first}; then add others to it")
     if receipts and not begun and not is_adding and (new or faults or whole - here):
         raise UsageError(_OTHER.format(job.folder, "inputs", "--add adds inputs to it; or "))
