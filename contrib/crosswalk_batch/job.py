@@ -169,7 +169,7 @@ class Receipt:
 
     def to_json(self) -> bytes:
         """Return the content of its file."""
-        made = attrs.asdict(self)
+        made = attrs.asdict(self, filter=lambda field, _: field.name != "data")
         return orjson.dumps(made | {"sha256": _checksum(made)})
 
     @property
@@ -357,7 +357,8 @@ def _run(job: Job, inputs: Sequence[Input], engine: Engine, is_adding: bool) -> 
             yield Task(job, receipt, pieces, is_repeat=True)
         free = filterfalse({one.part for one in receipts}.__contains__, count())
         for group in _groups(undone(), job.piece_bytes):
-            yield Task(job, Receipt(next(free), job.description(), run_id, len(new), tuple(group)), group)
+            stored = tuple(attrs.evolve(piece, data=None) for piece in group)
+            yield Task(job, Receipt(next(free), job.description(), run_id, len(new), stored), group)
 
     with Progress("mapping", sum(each.size for each, _, _ in new), in_bytes=True) as progress:
         progress.advance(sum(one.weight for one in receipts if one.run == run_id))
@@ -467,7 +468,7 @@ def _groups(pieces: Iterable[InputPiece | None], size: int) -> Iterator[list[Inp
     group: list[InputPiece] = []
     length = 0
     for piece in pieces:
-        taken = 0 if piece is None else piece.weight
+        taken = 0 if piece is None else piece.weight if piece.data is None else piece.data.nbytes
         if group and (piece is None or length + taken > size):
             yield group
             group, length = [], 0
@@ -489,6 +490,7 @@ def read_again(
         InputError: another file is where an input was.
     """
     here = {each.key: each for each in inputs}
+    cutters: dict[Any, Iterator[InputPiece]] = {}
     for receipt in receipts:
         pieces = []
         for piece in receipt.pieces:
@@ -499,7 +501,11 @@ def read_again(
                 place = attrs.evolve(known, path=there.path, seen=there.seen)
             else:
                 place = known.found(may_be_longer=piece.is_range)
-            pieces.append(attrs.evolve(piece, input=place))
+            again = attrs.evolve(piece, input=place)
+            if piece.is_passed:
+                passed = cutters.setdefault(key, cut(place, receipt.job["piece_bytes"]))
+                again = next((one for one in passed if one.number == piece.number), again)
+            pieces.append(again)
         yield receipt, pieces
 
 

@@ -3,7 +3,8 @@
 A piece says where its records are, and the process that maps it reads them, so little data passes between processes, and a
 receipt can name them. These are ranges of a log of lines, row groups of Parquet, and whole files of all other kinds, which
 :func:`crosswalk.records.record_lines` reads block by block. A file of those that is so large that it would keep one process
-busy for long is read in ranges of frames, if it was packed in many, as by bgzip or pzstd.
+busy for long is read in ranges of frames, if it was packed in many, as by bgzip or pzstd. Else one process reads it for all
+and passes its records on.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from crosswalk_batch.columns import BYTES, TEXT
 from crosswalk_batch.inputs import BOM, MIB, Input, local_path, open_file
 
 LARGE: Final = 256 * MIB
-"""The bytes of a packed file above which it is not left to one process if its frames can be read one by one."""
+"""The bytes of a file above which it is not left to one process."""
 LARGEST_FRAME: Final = LARGE // 8
 """The bytes of packed frames that one process reads into memory."""
 _FIRST_LINES: Final = 40
@@ -62,6 +63,8 @@ class InputPiece:
         is_last: whether the input ends with it.
         has_end: whether its last line is complete.
         is_begun: whether its first line begins in the piece before it, which it belongs to.
+        is_passed: whether its records are passed on, because nobody can find them by position.
+        data: those records, or ``None``.
         fault: why the input ends before its end, or ``""``.
     """
 
@@ -76,6 +79,8 @@ class InputPiece:
     is_last: bool = False
     has_end: bool = True
     is_begun: bool = False
+    is_passed: bool = False
+    data: pa.RecordBatch | None = None
     fault: str = ""
 
     @property
@@ -121,6 +126,8 @@ def _pieces(each: Input, size: int, first: int, start: int) -> Iterator[InputPie
         yield from _ranges(each, size, first, start, _layout_of(head))
     elif each.kind in _FRAMES and each.size > LARGE and len(frames := _frames(each, size)) > 1:
         yield from _frame_ranges(each, frames)
+    elif each.kind != "capture" and each.size > LARGE:
+        yield from _passed(each, size)
 
 
 def _head(each: Input) -> list[bytes] | None:
@@ -275,6 +282,19 @@ def _row_groups(each: Input) -> Iterator[InputPiece]:
         return  # whoever reads it reports the error
 
 
+def _passed(each: Input, size: int) -> Iterator[InputPiece]:
+    try:
+        for data, layout, weight in _blocks_of(InputPiece(each), size):
+            first, last = data["number"][0].as_py(), data["number"][-1].as_py()
+            piece = InputPiece(
+                each, 0, first, last + 1 - first, 0, 0, weight, layout, is_passed=True, data=data
+            )
+            yield piece
+    except LogFileError as error:
+        nothing = pa.RecordBatch.from_pylist([], INPUT)
+        yield InputPiece(each, is_passed=True, data=nothing, fault=str(error))
+
+
 # ----------------------------------------------------------------------------------------- reading
 
 
@@ -304,14 +324,16 @@ def blocks(
     for each in pieces:
         each.input.check()
     try:
-        if piece.input.kind == "capture":
+        if piece.data is not None:
+            yield piece.data, piece.layout
+        elif piece.input.kind == "capture":
             yield pa.RecordBatch.from_pylist([_capture(each.input) for each in pieces], INPUT), None
         elif piece.input.kind == "parquet":
             yield from ((batch, None) for batch in _rows(piece, size, column, options))
         elif piece.input.kind == "lines" and piece.size:
             yield _range(piece, size), piece.layout
         else:
-            yield from _blocks_of(piece, size)
+            yield from ((data, layout) for data, layout, _ in _blocks_of(piece, size))
         if piece.fault:
             raise LogFileError(piece.fault)
     except (OSError, pa.ArrowException) as error:
@@ -359,10 +381,10 @@ def _batch_of(each: Input, lines: Sequence[tuple[int, bytes | None]]) -> pa.Reco
     return pa.RecordBatch.from_arrays([*columns], ["source", "number", "line", "fault"])
 
 
-def _blocks_of(piece: InputPiece, size: int) -> Iterator[tuple[pa.RecordBatch, str | None]]:
-    """Yield the records of a whole file or of frames in it, and their layout."""
+def _blocks_of(piece: InputPiece, size: int) -> Iterator[tuple[pa.RecordBatch, str | None, int]]:
+    """Yield the records of a whole file or of frames in it, their layout, and the bytes that they take."""
     each, layout = piece.input, piece.layout
-    last, is_first = 0, not piece.size
+    before, last, is_first = 0, 0, not piece.size
     with open_file(each.path) as file:
         if piece.size:
             lines = _framed(file, piece)
@@ -386,7 +408,9 @@ def _blocks_of(piece: InputPiece, size: int) -> Iterator[tuple[pa.RecordBatch, s
                 result = layout_of_lines(line for _, line in islice(some, _FIRST_LINES) if line)
                 layout, is_first = None if result is None else result.name, False
             last = some[-1][0]
-            yield _batch_of(each, some), layout
+            position = each.size if file.closed else file.tell()  # Arrow closes a file at its end
+            yield _batch_of(each, some), layout, position - before
+            before = position
     if damage is not None:
         raise LogFileError(f"after record {last}: {damage}" if last else str(damage))
 
