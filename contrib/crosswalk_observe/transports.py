@@ -242,7 +242,7 @@ def _describe(request: Any) -> Request | None:
 def _pairs(headers: Any) -> list[tuple[str, str]]:
     """Return the *headers*. The library works out their encoding again for each name and value that it is asked for."""
     encoding = headers.encoding
-    return [(name.decode(encoding), value.decode(encoding)) for name, value in headers.raw]
+    return [(name.decode(encoding).lower(), value.decode(encoding)) for name, value in headers.raw]
 
 
 def _watch_answer(exchange: WatchedExchange, response: Any, request: Any) -> None:

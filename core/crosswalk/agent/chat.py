@@ -92,9 +92,8 @@ def _check_service(service: object, *, is_async: bool) -> None:
     is_other = isinstance(service, SyncLLMService) if is_async else inspect.iscoroutinefunction(complete)
     if is_other or not callable(complete) or isinstance(service, type):
         expected_name = "LLMService" if is_async else "SyncLLMService"
-        raise ConfigurationError(
-            f"service must be {expected_name}, not {type(service).__name__}", key="service"
-        )
+        given_name = "a class" if isinstance(service, type) else type(service).__name__
+        raise ConfigurationError(f"service must be {expected_name}, not {given_name}", key="service")
 
 
 class AsyncServiceOwner:

@@ -62,8 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
             report = _Report()
             label = folder if arguments.corpus is None else Path("corpus", folder.name)
             captures = _captures(folder_files, mapper, report)
-            if names := unproven(mapper, captures):
-                _write(f"{label}: no recording of {', '.join(names)}")
+            _write(f"{label}: not recorded: {', '.join(unproven(mapper, captures)) or 'nothing'}")
             tasks = _tasks(captures, mapper, arguments.sample, canonical_answers)
             for task, outcome in zip(tasks, map_tasks(_perform, tasks), strict=True):
                 report.add(label, outcome, known_exceptions)

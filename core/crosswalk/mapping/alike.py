@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 from types import NoneType
@@ -534,17 +535,17 @@ def _compare(
     one: Any, other: Any, path: Path, differences: list[tuple[Path, Any, Any]], strings: set[str]
 ) -> None:
     """Add the paths at which *one* and *other* differ to *differences*, with both values, and all strings to *strings*."""
+    items: Iterable[tuple[str | int, Any]]
     if type(one) is type(other) is dict and one.keys() == other.keys():
-        for key, item in one.items():
-            other_item = other[key]
-            if type(item) is dict or type(item) is list or item != other_item:
-                _compare(item, other_item, (*path, key), differences, strings)
-            elif type(item) is str:
-                strings.add(item)
+        items = one.items()
     elif type(one) is type(other) is list and len(one) == len(other):
-        for place, item in enumerate(one):
-            _compare(item, other[place], (*path, place), differences, strings)
-    elif one != other:
+        items = enumerate(one)
+    else:
         differences.append((path, one, other))
-    elif type(one) is str:
-        strings.add(one)
+        return
+    for key, item in items:
+        other_item = other[key]
+        if type(item) is dict or type(item) is list or item != other_item:
+            _compare(item, other_item, (*path, key), differences, strings)
+        elif type(item) is str:
+            strings.add(item)

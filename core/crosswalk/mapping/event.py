@@ -51,7 +51,6 @@ from crosswalk.types.json import (
     adopted,
     copy_json,
     dump_json,
-    is_finite,
     may_repeat_keys,
     merge,
     merge_rules,
@@ -539,10 +538,8 @@ class EventMapper:
         if residue:
             try:
                 prune(residue, empty_containers_sent)
-            except RecursionError:
-                if is_finite(residue):
-                    raise
-                raise mapper.broken("it left in the event a value that holds itself") from None
+            except RecursionError:  # JSON of a server is never as deep
+                raise mapper.broken("it left in the event a value that holds itself, or nearly so") from None
         if mapper.extensions is not None:
             extensions = mapper.extensions(event, state)
             residue = {} if extensions is None else extensions

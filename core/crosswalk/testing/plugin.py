@@ -110,7 +110,7 @@ class Summary:
         If snapshots are updated, the kinds are also written to :data:`CHANGES_FILE`, which replaces an earlier one.
         """
         for text in sorted(self._unproven_fields):
-            terminalreporter.write_line(f"crosswalk: no recording of {text}")
+            terminalreporter.write_line(f"crosswalk: not recorded of {text}")
         kinds = self._kinds() if self._changes_json else []
         for line in self._lines(kinds) if kinds else ():
             terminalreporter.write_line(f"crosswalk: {line}")

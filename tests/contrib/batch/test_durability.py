@@ -418,6 +418,13 @@ def test_a_stopped_job_goes_on_in_object_storage(
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_an_input_of_object_storage_that_is_gone_is_named(s3: Callable[[str], str]) -> None:
+    gone = inputs.Input(s3("gone.jsonl"), "gone.jsonl", "lines", 1, "x", (1, 1))
+    with pytest.raises(inputs.InputError, match="^gone.jsonl: No such file"):
+        gone.check()
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_the_local_server_keeps_a_second_writer_out_and_pyarrow_does_not(s3: Callable[[str], str]) -> None:
     """The page says that two writers are not excluded: the server has the condition, and pyarrow never sends it."""
     url = s3("lock/manifest.json")

@@ -95,10 +95,14 @@ def test_a_transport_that_answers_with_something_else_is_left_alone(
 class Failing:
     """Headers that cannot be read."""
 
-    def multi_items(self) -> Any:
+    encoding = "ascii"
+
+    @property
+    def raw(self) -> Any:
         raise ZeroDivisionError
 
-    items = multi_items
+    def items(self) -> Any:
+        raise ZeroDivisionError
 
 
 @pytest.mark.parametrize("library", [httpx, httpx2])

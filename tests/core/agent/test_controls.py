@@ -283,7 +283,7 @@ def test_a_service_of_the_other_kind_is_refused_at_once() -> None:
         for make in (Agent, AsyncChatAgent):
             with pytest.raises(ConfigurationError, match="must be LLMService, not SyncLLMService"):
                 make(blocking)
-    with pytest.raises(ConfigurationError, match="must be LLMService, not type"):
+    with pytest.raises(ConfigurationError, match="must be LLMService, not a class"):
         Agent(LLMService)  # type: ignore[arg-type]
     for service in (LLMService(endpoint), None, 3):
         with pytest.raises(ConfigurationError, match="must be SyncLLMService, not"):

@@ -20,7 +20,7 @@ from crosswalk.agent import (
     ToolRunner,
     mcp_tools,
 )
-from crosswalk.service import LLMService
+from crosswalk.service import Endpoint, LLMService
 from crosswalk.testing.replay import Answer, ReplayServer
 
 Run = Callable[..., Any]
@@ -37,9 +37,10 @@ def test_an_agent_uses_a_real_server(server: ReplayServer, run: Run, said: Said)
     ]
     server.add(said(None, *calls)).add(said("Done."))
 
-    async def use(service: LLMService) -> tuple[ToolExecutionResult, ...]:
+    async def use(_: LLMService) -> tuple[ToolExecutionResult, ...]:
+        takes_files = Endpoint("openai", model="m", base_url=server.url, api_key="k")
         started = mcp.StdioServerParameters(command=sys.executable, args=[str(SERVER)])
-        async with mcp_tools(started, prefix="x.", timeout=60) as tools:
+        async with LLMService(takes_files) as service, mcp_tools(started, prefix="x.", timeout=60) as tools:
             response = await Agent(service, tools).answer("?")
         return response.turns[0].tool_results
 

@@ -53,7 +53,7 @@ def test_a_sound_provider_passes(run: Run) -> None:
     done = run("check", "--provider", "ollama", file, "--sample", 3, stream)
     assert (done.status, done.err) == (0, "")
     missing, counted = done.out.splitlines()
-    assert missing.startswith(f"{OLLAMA}: no recording of calls, a stream with calls, a second choice, ")
+    assert missing.startswith(f"{OLLAMA}: not recorded: calls, a stream with calls, a second choice, ")
     assert counted.startswith(f"{OLLAMA}: 2 captures, ")
     assert done.out.endswith("; 0 problems\n")
 

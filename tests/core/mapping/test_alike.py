@@ -1110,3 +1110,15 @@ def test_each_shipped_provider_declares_the_paths_of_its_own_reading() -> None:
     """A class that overrides a method and declares no paths reads every event by its hooks, four times as slowly."""
     shipped, _ = registry.names_by_origin()
     assert [name for name in shipped if not registry.mapper(name).is_unmodified] == []
+
+
+def test_lists_of_equal_strings_are_kept_in_events_that_are_alike() -> None:
+    """In the extensions as in an event that is read by the hooks."""
+    tags = ',"tags":["a","b"]'
+    pieces = [
+        b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m"%b,"choices":[{"index":0,"delta":'
+        b'{"content":"%b"},"finish_reason":null}]}\n\n' % (tags.encode(), word)
+        for word in (b"a", b"b", b"c", b"d", b"e")
+    ]
+    deltas = normalize_stream(iter(pieces), "vllm")
+    assert "".join(next(deltas).text for _ in pieces) == "abcde"

@@ -24,7 +24,16 @@ from crosswalk import (
     WireTypeError,
 )
 from crosswalk.errors import PluginError
-from crosswalk.plugins import MappingState, OpenAIChatDialect, ProviderInfo, Recognition, UsageDetails
+from crosswalk.plugins import (
+    MappingState,
+    OpenAIChatDialect,
+    ProviderHooks,
+    ProviderInfo,
+    Recognition,
+    UsageDetails,
+    hookimpl,
+    take_text,
+)
 from wires import body, chunk, ndjson, outcome, read, sse, usage
 
 DIALECT = OpenAIChatDialect()
@@ -1030,3 +1039,33 @@ def test_an_override_that_gives_something_else_is_named(method: str, override: A
     plugin = type("Wrong", (OpenAIChatDialect,), {"title": "Wrong", method: override})()
     with pytest.raises(PluginError, match=rf"'test': Wrong\.{method} gave {gave}"):
         read(plugin, sse(body({"content": "Hi"})))
+
+
+class TakesText(ProviderHooks):
+    """A stranger's plugin that takes a text in whatever form it comes."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Toy")
+
+    @hookimpl
+    def map_delta(self, event: dict[str, Any], state: MappingState) -> list[ResponseDelta]:
+        text = take_text(event, state)
+        return [ResponseDelta(content_delta=text, raw_finish_reason=event.pop("done", None))]
+
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
+        return FinishReason(reason)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("Hi", "Hi"),
+        ([{"type": "text", "text": "H"}, {"type": "text", "text": "i"}], "Hi"),
+        ({"a": 1}, '{"a":1}'),
+    ],
+)
+def test_a_text_is_taken_in_each_of_its_forms(content: Any, text: str) -> None:
+    response = read(TakesText(), sse({"content": content, "done": "stop"}))[1]
+    assert response.text == text

@@ -17,7 +17,7 @@ from crosswalk import (
     normalize,
     otel_attributes,
 )
-from crosswalk.otel import otel_provider_name
+from crosswalk.otel import otel_error_type, otel_provider_name
 from crosswalk.types import UsageDetails
 
 
@@ -82,7 +82,13 @@ def test_an_error_response_names_its_kind() -> None:
         ErrorInfo(ErrorKind.RATE_LIMIT, "slow down"), model="tiny", metadata=metadata
     )
     attributes = otel_attributes(response)
-    assert attributes["error.type"] == "rate_limit"
+    assert attributes["error.type"] == otel_error_type(response) == "rate_limit"
+    assert (
+        otel_error_type(
+            normalize(b'{"model": "m", "message": {"content": "Hi"}, "done": true, "done_reason": "stop"}')
+        )
+        is None
+    )
     assert attributes["gen_ai.response.id"] == response.id
 
 

@@ -56,7 +56,7 @@ def test_a_call_whose_name_is_no_text_has_a_place(name: Any) -> None:
         read_request({"model": "m", "input": [call]}, "openai-responses")
 
 
-@pytest.mark.parametrize("form", ["chat", 7])
+@pytest.mark.parametrize("form", ["pigeon", 7])
 def test_a_format_that_is_not_there(form: Any) -> None:
     with pytest.raises(ConversionError, match=f"no form {form!r}; there are: openai-chat"):
         read_request(BODY, form)

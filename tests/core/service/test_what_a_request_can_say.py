@@ -49,7 +49,7 @@ from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import TextPart
 from crosswalk.wire.options import OPTIONS
 
-PAGE = Path(__file__).parents[3] / "docs" / "service.md"
+PAGE = Path(__file__).parents[3] / "docs" / "service-requests.md"
 SERVERS = ("openai", "openai_responses", "anthropic", "gemini", "bedrock", "ollama", "vllm")
 CHAT = ("openai", "vllm")
 PNG, PDF, WAV, MP4 = "iVBORw0KGgo=", "JVBERi0=", "UklGRg==", "AAAAIGZ0eXA="

@@ -31,6 +31,7 @@ def test_what_cannot_be_wrong_is_not_changed() -> None:
     assert made == {
         ("change text", "'end'"),
         ("change constant", "1.5"),
+        ("leave out statement", "WORDS = {'end': 1.5}"),
         ("negate condition", "if event == 0:\n    yield event"),
         ("turn comparison", "event == 0"),
         ("change constant", "0"),

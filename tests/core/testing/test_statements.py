@@ -9,9 +9,9 @@ import attrs
 import orjson
 import pytest
 
-from crosswalk import Registry
+from crosswalk import Registry, registry as installed
 from crosswalk.errors import ConfigurationError
-from crosswalk.testing import Problem, Tally, check_capture, load_captures
+from crosswalk.testing import Capture, Problem, Tally, check_capture, load_captures
 from crosswalk.testing.captures import NAMES, stated_differences
 from planted import named, netstrings
 from planted.more_recordings import MORE_RECORDINGS
@@ -94,6 +94,15 @@ def test_each_fact_that_disagrees_is_a_problem(
     found = problems(tmp_path, recording, {name: stated})
     assert message in str(found[0])
     assert {problem.check for problem in found} == {"as stated"}
+
+
+def test_a_duration_is_compared_in_seconds(tmp_path: Path) -> None:
+    body = b'{"model": "m", "message": {"content": "Hi"}, "done": true, "done_reason": "stop", "total_duration": 2500000000}'
+    mapper = installed.mapper("ollama")
+    capture = Capture("a", tmp_path / "a", body, says={"duration": 2.5})
+    assert not [*check_capture(mapper, capture, checks=["as stated"])]
+    (problem,) = check_capture(mapper, attrs.evolve(capture, says={"duration": 2.4}), checks=["as stated"])
+    assert "duration: stated as 2.4, and read as 2.5" in str(problem)
 
 
 def test_two_choices_are_compared_each_by_its_own_facts(tmp_path: Path) -> None:

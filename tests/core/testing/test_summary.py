@@ -45,7 +45,7 @@ def test_captures_without_a_statement_are_counted() -> None:
 def test_what_no_capture_shows_is_told_once() -> None:
     text = "kelp: refusal, the finish word 'eos'"
     assert lines_of(report(text, name=UNPROVEN), report(text, name=UNPROVEN)) == [
-        "crosswalk: no recording of kelp: refusal, the finish word 'eos'"
+        "crosswalk: not recorded of kelp: refusal, the finish word 'eos'"
     ]
 
 
