@@ -237,7 +237,8 @@ class ClientRequest(ChatRequest):
         parts: dict[str, tuple[Any, list[str]]] = {}
         for place, part in told:
             if ".tool_calls[" not in place:
-                parts.setdefault(_told_text(part), (part, []))[1].append(place)
+                for text in {_told_text(part), _told_text(readable(part))}:
+                    parts.setdefault(text, (part, []))[1].append(place)
 
         def restored(value: Any) -> Any:
             if isinstance(value, dict):
@@ -957,15 +958,18 @@ def _told_text(given: Mapping[str, Any]) -> str:
     fields = {
         name: member for name, member in given.items() if member is not None and name != "cache_control"
     }
-    return dump_json(readable(fields)).decode()
+    return dump_json(fields).decode()
 
 
 def told_if_unknown(block: Fields, table: RequestTable, path: str) -> str | None:
-    """Return *block* as JSON if *table* has no row for it at *path*, or ``None`` for a known one."""
+    """Return *block* of an answer as JSON if *table* has no row for it at *path*, or ``None`` for a known one.
+
+    A server has made it, so what only that server can read stays out.
+    """
     if table.row_at(path) is not None:
         return None
     block.tell("cache_control")
-    return _told_text(block.given)
+    return _told_text(readable(block.given))
 
 
 def incoming(

@@ -1068,6 +1068,24 @@ def test_an_unknown_part_goes_back_to_its_server_beside_turns_that_changed(form:
         assert str(HOLOGRAM) in str(turns)
 
 
+@pytest.mark.parametrize("name", ["signature", "fingerprint", "encrypted_note"])
+@pytest.mark.parametrize(
+    ("form", "to"), [("anthropic", "openai"), ("openai-responses", "ollama"), ("openai-chat", "anthropic")]
+)
+def test_no_field_of_what_a_user_says_stays_out(form: str, to: str, name: str) -> None:
+    """Only a server seals what it says."""
+    part = {"type": "contract", name: "Ann B.", "terms": {name: "marked"}}
+    said = [{"role": "user", "content": [part]}]
+    body = (
+        {"model": "m", "input": said}
+        if form == "openai-responses"
+        else {"model": "m", "max_tokens": 9, "messages": said}
+    )
+    text = said_in(built(form, body, to))
+    assert "Ann B." in text
+    assert "marked" in text
+
+
 def test_a_program_s_part_of_an_unknown_type_is_an_error() -> None:
     with pytest.raises(ResponseValidationError, match="must be text, image_url"):
         ChatRequest([{"role": "user", "content": [HOLOGRAM]}])
