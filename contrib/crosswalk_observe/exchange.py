@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
 from functools import wraps
@@ -320,7 +320,10 @@ def longest_wait(exchange: WatchedExchange) -> float | None:
 def header(headers: Mapping[str, str] | Iterable[tuple[str, str]], name: str) -> str:
     """Return the header with the lower-case *name*, or an empty string."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
-    return next((value for key, value in pairs if key.lower() == name), "")
+    for key, value in pairs:
+        if key.lower() == name:
+            return value
+    return ""
 
 
 # -------------------------------------------------------------------------------- exchange
@@ -484,21 +487,9 @@ class WatchedExchange:
             self._is_over = True
             self._owner.discard(self)
 
-    @contextmanager
-    def sending(self) -> Iterator[None]:
-        """Send the request in this block.
-
-        Lower layers do not observe it again, and the operations of its call are current.
-        """
-        with ExitStack() as stack:
-            stack.enter_context(suppress_observation())
-            for operation in () if self.call is None else self.call.operations.values():
-                try:
-                    stack.enter_context(operation.current())
-                except Exception as error:
-                    self.report("beginning an operation", error)
-            self.trace = current_trace()
-            yield
+    def sending(self) -> _Sending:
+        """Return the block in which the request is sent."""
+        return _Sending(self)
 
     def report(self, doing: str, error: BaseException) -> None:
         """Log *error*, which the program does not see."""
@@ -516,6 +507,35 @@ class WatchedExchange:
     def __del__(self) -> None:
         if not getattr(self, "_is_over", True):
             self.abandoned()
+
+
+class _Sending:
+    """The block in which the request of *exchange* is sent.
+
+    Lower layers do not observe it again, and the operations of its call are current.
+    """
+
+    def __init__(self, exchange: WatchedExchange) -> None:
+        self._exchange = exchange
+        self._blocks: list[AbstractContextManager[object]] = []
+
+    def __enter__(self) -> None:
+        exchange = self._exchange
+        self._token = _suppressed.set(True)
+        for operation in () if exchange.call is None else exchange.call.operations.values():
+            try:
+                block = operation.current()
+                block.__enter__()
+                self._blocks.append(block)
+            except Exception as error:
+                exchange.report("beginning an operation", error)
+        if self._blocks:
+            exchange.trace = current_trace()
+
+    def __exit__(self, *error: Any) -> None:
+        for block in reversed(self._blocks):
+            block.__exit__(*error)
+        _suppressed.reset(self._token)
 
 
 _PATHS: Final = option_paths()

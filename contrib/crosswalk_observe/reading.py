@@ -67,11 +67,11 @@ class Secrets:
     def __init__(self, url: str, headers: Mapping[str, str], content: bytes | None = None) -> None:
         self._content = content
         self._parts = parts = urlsplit(url)
-        self._query = parse_qsl(parts.query, keep_blank_values=True)
+        self._query = parse_qsl(parts.query, keep_blank_values=True) if parts.query else []
         self._secret_pairs = _secret_pairs([*headers.items(), *self._query])
         json_secrets = [match[2].decode(errors="replace") for match in _JSON_SECRET.finditer(content or b"")]
         self._is_in_json = bool(json_secrets)
-        values = {unquote(parts.password or ""), unquote(parts.username or "")}
+        values = {unquote(word or "") for word in (parts.password, parts.username)} if "@" in url else set()
         for name, value in (*self._secret_pairs, *(("", value) for value in json_secrets)):
             values.update(_credentials_in(name, value))
         self._forms = _forms_of(frozenset(word for word in values if len(word) >= _MIN_LENGTH))
@@ -253,7 +253,7 @@ def record_of(
         return make_record()
     try:
         provider, is_guessed = _provider(exchange, body_read.body, registry, dialects)
-        reader = _AnswerReader(exchange, body_read, provider, registry)
+        reader = _AnswerReader(exchange, body_read, provider, registry, is_stream=is_stream)
     except CrosswalkError as error:
         return make_record(error=error.with_traceback(None), is_cancelled=exchange.was_abandoned)
     if reader.error is not None:
@@ -437,7 +437,13 @@ class _AnswerReader:
     """Reads the response from the bytes of an exchange and from the way it ended."""
 
     def __init__(
-        self, exchange: WatchedExchange, body_read: _Body, provider: str, registry: Registry
+        self,
+        exchange: WatchedExchange,
+        body_read: _Body,
+        provider: str,
+        registry: Registry,
+        *,
+        is_stream: bool,
     ) -> None:
         self._now = exchange.started
         self._provider = provider
@@ -446,8 +452,9 @@ class _AnswerReader:
         self.is_cancelled = False
         self.is_complete = False
         status = exchange.status or 200
+        is_whole = not (is_stream or body_read.is_cut) and len(body_read.chunks) == 1
         deltas = normalize_stream(  # not an attribute: it calls this object, and a cycle would live longer
-            self._chunks(exchange, body_read),
+            body_read.chunks if is_whole else self._chunks(exchange, body_read),
             provider,
             status=min(status, 599) if status >= 400 else 200,
             unknown="keep",
@@ -457,6 +464,8 @@ class _AnswerReader:
             registry=registry,
             timer=lambda: self._now,
         )
+        if is_whole:
+            self._now, self._is_over = exchange.finished, True
         has_end = registry.mapper(provider).has_terminal or status >= 400
         address = (exchange.site.host, exchange.site.port)
         cause = body_read.failure

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import cache, cached_property, wraps
 from inspect import isawaitable
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
@@ -104,20 +103,14 @@ def send(
     options: dict[str, Any],
 ) -> R:
     """Call *function*, the original, and report its result to *exchange*."""
-    with _sending(exchange):
-        result = function(*arguments, **options)
-    _watch(exchange, layer, result, arguments, options)
-    return result
-
-
-@contextmanager
-def _sending(exchange: WatchedExchange) -> Iterator[None]:
     try:
         with exchange.sending():
-            yield
+            result = function(*arguments, **options)
     except BaseException as error:
         exchange.failed(as_builtin_error(error))
         raise
+    _watch(exchange, layer, result, arguments, options)
+    return result
 
 
 def _watch(
@@ -157,8 +150,12 @@ def replaced_async(
         exchange = None if watching is None else await _begin_async(watching, layer, arguments, options)
         if exchange is None:
             return await original(*arguments, **options)
-        with _sending(exchange):
-            result = await original(*arguments, **options)
+        try:
+            with exchange.sending():
+                result = await original(*arguments, **options)
+        except BaseException as error:
+            exchange.failed(as_builtin_error(error))
+            raise
         _watch(exchange, layer, result, arguments, options)
         return result
 
@@ -274,8 +271,14 @@ METHOD = Layer("httpx", lambda _, request: _describe(request), _watch_method)
 
 def _library(request: Any) -> Any:
     """Return httpx or httpx2, the library of *request*, or ``None`` for neither."""
+    kind: Any = type(request)
+    return _library_of(kind)
+
+
+@cache
+def _library_of(kind: Any) -> Any:
     libraries = (sys.modules.get(name) for name in ("httpx", "httpx2"))
-    return next((one for one in libraries if one is not None and isinstance(request, one.Request)), None)
+    return next((one for one in libraries if one is not None and issubclass(kind, one.Request)), None)
 
 
 @cache

@@ -426,8 +426,10 @@ class DeltaStream(Iterator[ResponseDelta]):
                 self._reader_or_start = start.reader()
                 yield from self._reader_or_start.read(start.so_far)
             reader = self._reader_or_start
+            is_whole = isinstance(chunks, list) and len(chunks) == 1  # it needs no framing
+            read = reader.read_whole if is_whole else reader.read
             for chunk in source:
-                yield from reader.read(chunk if type(chunk) is bytes else as_chunk(chunk))
+                yield from read(chunk if type(chunk) is bytes else as_chunk(chunk))
             yield from reader.finish()
         except CrosswalkError as error:
             self._failure = error

@@ -64,6 +64,20 @@ def test_records_come_in_order_from_a_thread_of_the_watchers_own() -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.parametrize("number", [1, 63, 64, 200])
+def test_exchanges_that_end_together_are_recorded_without_a_flush(number: int) -> None:
+    seen, are_all_recorded = Seen(), threading.Event()
+
+    def count(_: ObservedExchange) -> None:
+        if len(seen) == number:
+            are_all_recorded.set()
+
+    with Watcher(seen, count, providers=HOST) as watcher:
+        ids = [exchange.id for _ in range(number) if (exchange := ask(watcher)) is not None]
+        assert are_all_recorded.wait(60)
+        assert [record.id for record in seen] == ids
+
+
 def test_an_exchange_that_is_over_is_freed_at_once() -> None:
     """It holds bodies, and must not wait for the garbage collector."""
     gc.disable()
