@@ -111,7 +111,8 @@ def test_a_picture_shows_what_the_command_shows_now(name: str) -> None:
     """If this fails: ``python scripts/pictures.py``, and look at what changed."""
     shown = (ROOT / f"docs/{name}.svg").read_text()
     assert pictures.said(shown) == pictures.said(pictures.record(name))
-    assert f"](docs/{name}.svg)" in (ROOT / "README.md").read_text()
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    assert any(re.search(rf"\]\((docs/)?{name}\.svg\)", page.read_text()) for page in pages)
     assert not re.search(r"https?://(?!www\.w3\.org|www\.textualize\.io)", shown)
 
 
