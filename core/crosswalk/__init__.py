@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from crosswalk.agent.sync import (
         SyncAgent as SyncAgent,
     )
+    from crosswalk.agent.tools import (
+        tool as tool,
+    )
     from crosswalk.codec.canonical import (
         to_json as to_json,
         to_jsonable as to_jsonable,
@@ -73,8 +76,14 @@ if TYPE_CHECKING:
     from crosswalk.prices import (
         cost_of as cost_of,
     )
+    from crosswalk.request import (
+        ChatRequest as ChatRequest,
+    )
     from crosswalk.schemas.json_schema import (
         json_schema as json_schema,
+    )
+    from crosswalk.service.endpoint import (
+        Endpoint as Endpoint,
     )
     from crosswalk.service.service import (
         LLMService as LLMService,
@@ -166,6 +175,7 @@ else:
         {
             "crosswalk.agent.agent": "Agent",
             "crosswalk.agent.sync": "SyncAgent",
+            "crosswalk.agent.tools": "tool",
             "crosswalk.codec.canonical": "to_json to_jsonable",
             "crosswalk.codec.converters": "from_json",
             "crosswalk.errors": (
@@ -184,7 +194,9 @@ else:
             "crosswalk.plugin.hooks": "hookimpl hookspec",
             "crosswalk.plugin.registry": "Registry providers registry",
             "crosswalk.prices": "cost_of",
+            "crosswalk.request": "ChatRequest",
             "crosswalk.schemas.json_schema": "json_schema",
+            "crosswalk.service.endpoint": "Endpoint",
             "crosswalk.service.service": "LLMService",
             "crosswalk.service.sync": "SyncLLMService",
             "crosswalk.stream": "StreamState StreamingChatResponse",

@@ -210,9 +210,7 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
             ("PydanticOutputParser JsonOutputParser", "crosswalk.StructuredParser"),
             ("Usage", "crosswalk.UsageInfo"),
             ("Delta Chunk ChatCompletionChunk", "crosswalk.ResponseDelta"),
-            ("ChatRequest Endpoint RetryPolicy Timeouts", "crosswalk.service"),
-            ("ChatAgent ChatSession tool Tool UsageLimits", "crosswalk.agent"),
-            ("Provider Plugin ProviderInfo OpenAIChatDialect", "crosswalk.plugins"),
+            ("Provider Plugin", "crosswalk.plugins"),
         ),
         **{name: f"crosswalk.{word}" for name, word in _EXCEPTIONS.items()},
     },
@@ -225,7 +223,6 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("Message ChatMessage", "crosswalk.ChatMessage"),
         ("Request", "ChatRequest"),
         ("Tool", "ToolDefinition, or crosswalk.agent.tool for a function"),
-        ("Agent ChatAgent", "crosswalk.agent"),
     ),
     "crosswalk.agent": _many(
         ("AsyncAgent", "Agent"),
@@ -235,7 +232,6 @@ RIGHT_WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         ("AgentResult RunResult AgentRunResult", "AgentResponse"),
         ("Runner", "Agent(...).run(...)"),
         ("Session SQLiteSession", "ChatSession, with SQLiteStore"),
-        ("LLMService SyncLLMService Endpoint ChatRequest", "crosswalk.service"),
     ),
     "crosswalk.testing": _many(("MockServer FakeServer MockLLM FakeLLM TestServer", "ReplayServer")),
     "crosswalk.types": _many(

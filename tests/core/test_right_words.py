@@ -182,14 +182,36 @@ def test_a_text_that_is_an_address_is_said_to_be_one(text: str) -> None:
 
 
 def test_the_package_has_what_people_import_first_and_its_conversion_can_be_called() -> None:
-    from crosswalk import Agent, LLMService, StructuredParser, SyncAgent, SyncLLMService, convert
+    from crosswalk import (
+        Agent,
+        ChatRequest,
+        Endpoint,
+        LLMService,
+        StructuredParser,
+        SyncAgent,
+        SyncLLMService,
+        convert,
+        tool,
+    )
     from crosswalk.convert import convert as function
 
-    assert {Agent, LLMService, StructuredParser, SyncAgent, SyncLLMService} <= {
+    imported: set[object] = {
+        Agent,
+        ChatRequest,
+        Endpoint,
+        LLMService,
+        StructuredParser,
+        SyncAgent,
+        SyncLLMService,
+    }
+    assert {*imported, tool} == {
         getattr(importlib.import_module(f"crosswalk.{package}"), name)
         for package, name in (
             ("agent", "Agent"),
             ("agent", "SyncAgent"),
+            ("agent", "tool"),
+            ("service", "ChatRequest"),
+            ("service", "Endpoint"),
             ("service", "LLMService"),
             ("service", "SyncLLMService"),
             ("structured", "StructuredParser"),
@@ -296,8 +318,7 @@ def _told(call: str, name: str) -> str:
         ("SyncAgent", "deps_type", ": it needs none: give deps= to .answer(...)"),
         ("answer", "deps_type", ""),
         ("complete", "api_key", ": give it to the service's Endpoint(..., api_key=...)"),
-        ("SyncLLMService", "api_key", "; give it in Endpoint(..., api_key=...)"),
-        ("SyncLLMService", "token", ": give it to the service's Endpoint(..., api_key=...)"),
+        ("SyncLLMService", "token", ", did you mean 'api_key'?"),
         ("Endpoint", "token", ", did you mean 'api_key'?"),
         ("complete", "base_url", ": give it to the service's Endpoint(..., base_url=...)"),
         ("Endpoint", "timeout", ": give it to the service, as in SyncLLMService(endpoint, timeout=...)"),
@@ -311,7 +332,7 @@ def _told(call: str, name: str) -> str:
         ("StructuredParser", "model", ", did you mean 'schema'?"),
         ("convert", "target", ", did you mean 'to'?"),
         ("convert", "provider", ", did you mean 'to'?"),
-        ("SyncLLMService", "provider", "; give it in Endpoint(..., provider=...)"),
+        ("SyncLLMService", "headers", "; give it in Endpoint(..., headers=...)"),
     ],
 )
 def test_a_keyword_of_another_library_is_answered_with_what_does_the_same(

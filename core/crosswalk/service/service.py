@@ -107,7 +107,10 @@ def setup_of(
     *endpoints: Endpoint | str,
     retry: RetryPolicy | int | None = None,
     timeout: Timeouts | float | None = None,
+    provider: str | None = None,
+    model: str | None = None,
     base_url: str | None = None,
+    api_key: str | None = None,
     proxy: str | None = None,
     max_concurrency: int | None = None,
     unknown: Unknown = "keep",
@@ -145,11 +148,11 @@ def setup_of(
             raise ConfigurationError(f"{name} must be a function", key=name)
     has_own_settings = settings is not None
     settings = load_settings() if settings is None else settings
-    if base_url is not None:
-        if len(endpoints) > 1:
-            raise ConfigurationError("give base_url= to each endpoint", key="base_url")
-        endpoints = (_at(base_url, *map(_as_endpoint, endpoints)),)
-    if not endpoints and settings.default_provider is not None:
+    fields = {"provider": provider, "model": model, "base_url": base_url, "api_key": api_key}
+    given_fields = {name: value for name, value in fields.items() if value is not None}
+    if given_fields:
+        endpoints = (_single_endpoint(endpoints, given_fields, settings.default_provider),)
+    elif not endpoints and settings.default_provider is not None:
         endpoint = Endpoint(settings.default_provider)
         model = endpoint.model or settings.default_model
         endpoints = (endpoint if model is None else attrs.evolve(endpoint, model=model),)
@@ -225,12 +228,28 @@ def _as_endpoint(one: Any) -> Endpoint:
     return Endpoint(one) if isinstance(one, str) else one
 
 
-def _at(base_url: str, endpoint: Endpoint | None = None) -> Endpoint:
-    if endpoint is None:
-        return Endpoint(base_url=base_url)
-    if endpoint.base_url is not None:
-        raise ConfigurationError("base_url is given twice: by the endpoint and as base_url=", key="base_url")
-    return attrs.evolve(endpoint, base_url=base_url)
+def _single_endpoint(
+    endpoints: tuple[Endpoint | str, ...], fields: Mapping[str, Any], default_provider: str | None
+) -> Endpoint:
+    """Return the only endpoint of a service, with *fields* that were given to the service."""
+    if len(endpoints) > 1:
+        name = next(iter(fields))
+        raise ConfigurationError(f"give {name}= to each endpoint", key=name)
+    if not endpoints:
+        model = fields.get("model", "")
+        if (
+            fields.keys() <= {"model", "api_key"} and isinstance(model, str) and ":" in model
+        ):  # both in one word
+            return Endpoint(model, api_key=fields.get("api_key"))
+        known_provider = (
+            {} if "base_url" in fields or default_provider is None else {"provider": default_provider}
+        )
+        return Endpoint(**{**known_provider, **fields})
+    endpoint: Any = _as_endpoint(endpoints[0])
+    for name in fields:
+        if name == "provider" or getattr(endpoint, name) is not None:
+            raise ConfigurationError(f"{name} is given twice: by the endpoint and as {name}=", key=name)
+    return attrs.evolve(endpoint, **fields)  # type: ignore[no-any-return]
 
 
 def _as_observers(observers: Any) -> tuple[Observer, ...]:
@@ -424,7 +443,8 @@ class LLMService(metaclass=AnswersNames):
         retry: the errors to retry, or the number of times to repeat a failed attempt, or ``None`` for the defaults.
         timeout: the limits of an attempt: :class:`Timeouts`, or seconds for a whole answer, and in a stream for the next
             byte, or ``None`` for the settings' ``timeout_seconds``, else the defaults.
-        base_url: the address of a single server. Without an endpoint, its provider is detected from the server.
+        provider, model, base_url, api_key: these fields of a single :class:`Endpoint`. With an address alone, its
+            provider is detected from the server.
         proxy: the address of a proxy for all requests, or ``None`` to follow the environment.
         max_concurrency: the number of calls that run at once in an event loop. Further calls wait. A
             stream counts until it has ended. ``None`` for no limit.

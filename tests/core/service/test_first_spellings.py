@@ -50,6 +50,7 @@ from crosswalk.agent import (
     mcp_tools,
     tool,
 )
+from crosswalk.config import Settings
 from crosswalk.errors import ResponseValidationError
 from crosswalk.service import (
     CallOptions,
@@ -306,6 +307,59 @@ class TestService:
 
         assert asyncio.run(main()) == ("Hello.", "Hello.")
 
+    @pytest.mark.parametrize(
+        ("endpoints", "fields"),
+        [
+            ((), {"provider": "ollama", "model": "llama3.2:1b"}),
+            ((), {"model": "ollama:llama3.2:1b"}),
+            ((), {"model": "ollama:llama3.2:1b", "api_key": "sk-of-nobody"}),
+            ((), {"provider": "ollama:llama3.2:1b"}),
+            (("ollama",), {"model": "llama3.2:1b"}),
+            ((Endpoint("ollama"),), {"model": "llama3.2:1b", "api_key": "sk-of-nobody"}),
+        ],
+    )
+    def test_the_fields_of_an_endpoint(
+        self,
+        server: ReplayServer,
+        monkeypatch: pytest.MonkeyPatch,
+        endpoints: tuple[Any, ...],
+        fields: dict[str, Any],
+    ) -> None:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        server.add(Answer.text("Hello."), times=None)
+        with SyncLLMService(*endpoints, **fields) as service:
+            assert service.complete("Hi").text == "Hello."
+        assert [request.json()["model"] for request in server.requests] == ["llama3.2:1b"]
+        key = fields.get("api_key")
+        assert server.requests[0].headers.get("authorization") == (key and f"Bearer {key}")
+
+    def test_an_address_and_a_key(self, server: ReplayServer) -> None:
+        server.add(Answer.text("Hello."), times=None)
+        with SyncLLMService("vllm", base_url=server.url, api_key="sk-of-nobody", model="tiny") as service:
+            assert service.complete("Hi").text == "Hello."
+        assert server.requests[0].headers["authorization"] == "Bearer sk-of-nobody"
+
+    @pytest.mark.parametrize(
+        ("endpoints", "fields", "cause"),
+        [
+            (("ollama:llama3.2",), {"model": "other"}, "model is given twice"),
+            (("ollama",), {"provider": "vllm"}, "provider is given twice"),
+            (("ollama", "vllm"), {"model": "tiny"}, "give model= to each endpoint"),
+            ((), {"model": "tiny"}, "needs a provider or base_url="),
+            ((), {"model": 3}, "model must be a text, not int"),
+        ],
+    )
+    def test_fields_that_fit_no_endpoint(
+        self, endpoints: tuple[Any, ...], fields: dict[str, Any], cause: str
+    ) -> None:
+        for make in (SyncLLMService, LLMService):
+            with pytest.raises(ConfigurationError, match=cause):
+                make(*endpoints, **fields, settings=Settings())
+
+    def test_a_model_of_the_default_provider(self) -> None:
+        settings = Settings(default_provider="ollama")
+        assert "model='tiny'" in repr(SyncLLMService(model="tiny", settings=settings))
+
     def test_a_model_in_two_places(self) -> None:
         with pytest.raises(ConfigurationError, match="model"):
             Endpoint("ollama:llama3.2", model="other")
@@ -344,9 +398,8 @@ class TestService:
             ):
                 with pytest.raises(ConfigurationError, match=f"{wrong!r}, did you mean {right!r}"):
                     make("ollama", **{wrong: 3})  # type: ignore[arg-type]
-        for wrong in ("api_key", "api_keys"):
-            with pytest.raises(ConfigurationError, match=r"Endpoint\(..., api_key=...\)"):
-                SyncLLMService("openai", **{wrong: "sk"})  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError, match=r"Endpoint\(..., headers=...\)"):
+            SyncLLMService("openai", headers={"a": "b"})  # type: ignore[call-arg]
 
     def test_a_model_without_its_provider(self) -> None:
         with pytest.raises(UnknownProviderError, match="name its provider too: 'PROVIDER:gpt-4o'"):
