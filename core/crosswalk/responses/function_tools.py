@@ -46,39 +46,6 @@ class FunctionTool(ResponsesRecord):
 
 
 @record
-class TextFormat(ResponsesRecord):
-    """Free text as a custom tool's input."""
-
-    type: Literal["text"] = "text"
-
-
-@record
-class GrammarFormat(ResponsesRecord):
-    """Text that follows a grammar as a custom tool's input.
-
-    Attributes:
-        syntax: ``lark`` or ``regex``.
-        definition: the grammar.
-    """
-
-    type: Literal["grammar"] = "grammar"
-    syntax: str
-    definition: str
-
-
-@record
-class UnknownFormat(Unknown, ResponsesRecord):
-    """An unregistered format of a custom tool's input."""
-
-    family: ClassVar[str] = "input format"
-    type: str | None = None
-
-
-CustomToolFormat: TypeAlias = TextFormat | GrammarFormat | UnknownFormat
-"""The format of a custom tool's input."""
-
-
-@record
 class CustomTool(ResponsesRecord):
     """A tool of the caller's program that takes text instead of JSON, see :class:`FunctionTool`.
 
@@ -89,7 +56,7 @@ class CustomTool(ResponsesRecord):
     type: Literal["custom"] = "custom"
     name: str
     description: str | None = None
-    format: CustomToolFormat | None = None
+    format: FrozenObject | None = None
     defer_loading: bool | None = None
     async_: bool | None = attrs.field(default=None, metadata={"alias": "async"})
     allowed_callers: tuple[str, ...] | None = None

@@ -1,11 +1,9 @@
 """The remaining items, computer use and shells among them, and the unions of all items."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.content import Reasoning, ResponseTextConfig
 from crosswalk.responses.messages import (
-    Caller,
     EasyInputMessage,
     FunctionItem,
     InputMessage,
@@ -16,7 +14,7 @@ from crosswalk.responses.messages import (
 )
 from crosswalk.responses.records import ResponsesRecord, Unknown, record, register
 from crosswalk.responses.server_calls import SearchItem, ServerItem
-from crosswalk.responses.tools import ContainerReference, LocalEnvironment, Tool, UnknownEnvironment
+from crosswalk.responses.tools import Tool
 from crosswalk.responses.vocabulary import (
     ApplyPatchCallOutputStatus,
     ApplyPatchCallStatus,
@@ -24,6 +22,7 @@ from crosswalk.responses.vocabulary import (
     ItemStatus,
     ProgramOutputStatus,
 )
+from crosswalk.types.json import FrozenObject
 
 # -------------------------------------------------------------------------- computer calls
 # Computer use: the model's actions, and the screen that they lead to.
@@ -206,26 +205,6 @@ ComputerItem: TypeAlias = ResponseComputerToolCall | ResponseComputerToolCallOut
 
 
 @record
-class LocalShellAction(ResponsesRecord):
-    """A command for the caller's machine.
-
-    Attributes:
-        command: the command and its arguments.
-        env: environment variables.
-        timeout_ms: how long it may take, in milliseconds.
-        user: the user that runs it.
-        working_directory: its directory.
-    """
-
-    type: Literal["exec"] = "exec"
-    command: tuple[str, ...]
-    env: Mapping[str, str]
-    timeout_ms: int | None = None
-    user: str | None = None
-    working_directory: str | None = None
-
-
-@record
 class LocalShellCall(Item):
     """A command for the caller to run and to answer.
 
@@ -237,7 +216,7 @@ class LocalShellCall(Item):
 
     type: Literal["local_shell_call"] = "local_shell_call"
     call_id: str
-    action: LocalShellAction
+    action: FrozenObject
     status: ItemStatus | None = None
 
 
@@ -286,53 +265,9 @@ class ResponseFunctionShellToolCall(Item):
     type: Literal["shell_call"] = "shell_call"
     call_id: str
     action: ShellAction
-    environment: LocalEnvironment | ContainerReference | UnknownEnvironment | None = None
+    environment: FrozenObject | None = None
     status: ItemStatus | None = None
-    caller: Caller | None = None
-    created_by: str | None = None
-
-
-@record
-class ExitOutcome(ResponsesRecord):
-    """The command ended."""
-
-    type: Literal["exit"] = "exit"
-    exit_code: int
-
-
-@record
-class TimeoutOutcome(ResponsesRecord):
-    """The command took too long."""
-
-    type: Literal["timeout"] = "timeout"
-
-
-@record
-class UnknownShellOutcome(Unknown, ResponsesRecord):
-    """An outcome of an unregistered type."""
-
-    family: ClassVar[str] = "shell outcome"
-    type: str | None = None
-
-
-ShellOutcome: TypeAlias = ExitOutcome | TimeoutOutcome | UnknownShellOutcome
-"""The outcome of a command."""
-
-
-@record
-class ResponseFunctionShellCallOutputContent(ResponsesRecord):
-    """The output of a command.
-
-    Attributes:
-        stdout: its output.
-        stderr: its errors.
-        outcome: its outcome, or ``None`` while it runs.
-        created_by: its creator.
-    """
-
-    stdout: str = ""
-    stderr: str = ""
-    outcome: ShellOutcome | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
 
 
@@ -351,49 +286,11 @@ class ResponseFunctionShellToolCallOutput(Item):
 
     type: Literal["shell_call_output"] = "shell_call_output"
     call_id: str
-    output: tuple[ResponseFunctionShellCallOutputContent, ...] = ()
+    output: tuple[FrozenObject, ...] = ()
     max_output_length: int | None = None
     status: ItemStatus | None = None
-    caller: Caller | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
-
-
-@record
-class PatchCreateFile(ResponsesRecord):
-    """A new file, as a V4A diff."""
-
-    type: Literal["create_file"] = "create_file"
-    path: str
-    diff: str
-
-
-@record
-class PatchUpdateFile(ResponsesRecord):
-    """A change of a file, as a V4A diff."""
-
-    type: Literal["update_file"] = "update_file"
-    path: str
-    diff: str
-
-
-@record
-class PatchDeleteFile(ResponsesRecord):
-    """A file that goes."""
-
-    type: Literal["delete_file"] = "delete_file"
-    path: str
-
-
-@record
-class UnknownPatchOperation(Unknown, ResponsesRecord):
-    """An operation of an unregistered type."""
-
-    family: ClassVar[str] = "patch operation"
-    type: str | None = None
-
-
-PatchOperation: TypeAlias = PatchCreateFile | PatchUpdateFile | PatchDeleteFile | UnknownPatchOperation
-"""The change of a patch to a file."""
 
 
 @record
@@ -410,9 +307,9 @@ class ResponseApplyPatchToolCall(Item):
 
     type: Literal["apply_patch_call"] = "apply_patch_call"
     call_id: str
-    operation: PatchOperation
+    operation: FrozenObject
     status: ApplyPatchCallStatus | None = None
-    caller: Caller | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
 
 
@@ -432,7 +329,7 @@ class ResponseApplyPatchToolCallOutput(Item):
     call_id: str
     status: ApplyPatchCallOutputStatus | None = None
     output: str | None = None
-    caller: Caller | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
 
 

@@ -14,6 +14,7 @@ from crosswalk.responses.vocabulary import (
     McpCallStatus,
     WebSearchCallStatus,
 )
+from crosswalk.types.json import FrozenObject
 
 # ---------------------------------------------------------------------------- search calls
 # Searches that the server runs: in files, on the web, for tools. Also the reading of files.
@@ -356,49 +357,6 @@ class ResponseCodeInterpreterToolCall(Item):
 
 
 @record
-class ImageModerationDetails(ResponsesRecord):
-    """The reason why an image was withheld.
-
-    Attributes:
-        categories: the categories of its content.
-        moderation_stage: ``input``, ``output`` or ``unknown``.
-    """
-
-    categories: tuple[str, ...]
-    moderation_stage: str
-
-
-@record
-class ImageGenerationError(ResponsesRecord):
-    """Why there is no image.
-
-    Attributes:
-        type: the kind of error, free text.
-        message: the description.
-        code: the error code.
-        param: the parameter at fault.
-        moderation_details: see its class.
-    """
-
-    type: str
-    message: str
-    code: str | None = None
-    param: str | None = None
-    moderation_details: ImageModerationDetails | None = None
-
-
-@record
-class SvgUsage(ResponsesRecord):
-    """Tokens that a vector graphic took."""
-
-    model: str
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    total_tokens: int
-
-
-@record
 class ImageGenerationCall(Item):
     """An image that the server makes, see :class:`crosswalk.responses.ImageGeneration`.
 
@@ -407,7 +365,7 @@ class ImageGenerationCall(Item):
         status: its progress.
         revised_prompt: the prompt of the image model.
         error: why there is none.
-        svg_usage: see its class.
+        svg_usage: the tokens that a vector graphic took.
     """
 
     type: Literal["image_generation_call"] = "image_generation_call"
@@ -419,8 +377,8 @@ class ImageGenerationCall(Item):
     quality: str | None = None
     size: str | None = None
     revised_prompt: str | None = None
-    error: ImageGenerationError | None = None
-    svg_usage: SvgUsage | None = None
+    error: FrozenObject | None = None
+    svg_usage: FrozenObject | None = None
 
 
 @record
@@ -457,44 +415,6 @@ class McpListTools(Item):
 
 
 @record
-class McpProtocolError(ResponsesRecord):
-    """The MCP server violated its protocol, or rejected the call."""
-
-    type: Literal["mcp_protocol_error"] = "mcp_protocol_error"
-    code: int
-    message: str
-
-
-@record
-class McpToolExecutionError(ResponsesRecord):
-    """The tool failed with this content, any JSON value."""
-
-    type: Literal["mcp_tool_execution_error"] = "mcp_tool_execution_error"
-    content: Any = None
-
-
-@record
-class HTTPError(ResponsesRecord):
-    """The MCP server could not be reached, or answered with an HTTP error."""
-
-    type: Literal["http_error"] = "http_error"
-    code: int
-    message: str
-
-
-@record
-class UnknownMcpCallError(Unknown, ResponsesRecord):
-    """An error of an MCP call of an unregistered type."""
-
-    family: ClassVar[str] = "MCP error"
-    type: str | None = None
-
-
-McpCallError: TypeAlias = str | McpProtocolError | McpToolExecutionError | HTTPError | UnknownMcpCallError
-"""The error of an MCP call. Older versions of the API sent text."""
-
-
-@record
 class McpCall(Item):
     """A call of an MCP server's tool, which the server makes itself.
 
@@ -513,7 +433,7 @@ class McpCall(Item):
     name: str
     arguments: str = ""
     output: str | None = None
-    error: McpCallError | None = None
+    error: str | FrozenObject | None = None
     status: McpCallStatus | None = None
     approval_request_id: str | None = None
 
