@@ -166,12 +166,9 @@ if TYPE_CHECKING:
         NamespaceTool as NamespaceTool,
         ToolChoice as ToolChoice,
         ToolChoiceAllowed as ToolChoiceAllowed,
-        ToolChoiceApplyPatch as ToolChoiceApplyPatch,
         ToolChoiceCustom as ToolChoiceCustom,
         ToolChoiceFunction as ToolChoiceFunction,
         ToolChoiceMcp as ToolChoiceMcp,
-        ToolChoiceProgrammatic as ToolChoiceProgrammatic,
-        ToolChoiceShell as ToolChoiceShell,
         ToolChoiceTypes as ToolChoiceTypes,
         UnknownTool as UnknownTool,
         UnknownToolChoice as UnknownToolChoice,
@@ -348,27 +345,19 @@ if TYPE_CHECKING:
         XSearchTool as XSearchTool,
     )
     from crosswalk.responses.vocabulary import (
-        ApplyPatchCallOutputStatus as ApplyPatchCallOutputStatus,
-        ApplyPatchCallStatus as ApplyPatchCallStatus,
-        CodeInterpreterCallStatus as CodeInterpreterCallStatus,
-        ComputerCallOutputStatus as ComputerCallOutputStatus,
-        FileSearchCallStatus as FileSearchCallStatus,
+        CallStatus as CallStatus,
         IdKind as IdKind,
-        ImageGenerationCallStatus as ImageGenerationCallStatus,
         IncompleteDetailsReason as IncompleteDetailsReason,
         InvalidIdError as InvalidIdError,
         ItemStatus as ItemStatus,
-        McpCallStatus as McpCallStatus,
         MessageRole as MessageRole,
         NotAStreamError as NotAStreamError,
-        ProgramOutputStatus as ProgramOutputStatus,
         ResponsesError as ResponsesError,
         ResponsesParseError as ResponsesParseError,
         ResponseStatus as ResponseStatus,
         ResponsesValueError as ResponsesValueError,
         SnapshotError as SnapshotError,
         UnknownTypeError as UnknownTypeError,
-        WebSearchCallStatus as WebSearchCallStatus,
         check_id as check_id,
         id_kind as id_kind,
         make_id as make_id,
@@ -430,9 +419,8 @@ else:
                 "ResponseWebSearchCallSearchingEvent ShellCommandEvent ShellOutputDelta register_event"
             ),
             "crosswalk.responses.function_tools": (
-                "CustomTool FunctionTool NamespaceTool ToolChoice ToolChoiceAllowed ToolChoiceApplyPatch "
-                "ToolChoiceCustom ToolChoiceFunction ToolChoiceMcp ToolChoiceProgrammatic ToolChoiceShell "
-                "ToolChoiceTypes UnknownTool UnknownToolChoice"
+                "CustomTool FunctionTool NamespaceTool ToolChoice ToolChoiceAllowed ToolChoiceCustom "
+                "ToolChoiceFunction ToolChoiceMcp ToolChoiceTypes UnknownTool UnknownToolChoice"
             ),
             "crosswalk.responses.items": (
                 "AdditionalTools Click CompactionTrigger ComputerAction DoubleClick Drag DragPath ItemReference "
@@ -440,8 +428,8 @@ else:
                 "ProgramOutput ResponseApplyPatchToolCall ResponseApplyPatchToolCallOutput ResponseCompactionItem "
                 "ResponseComputerToolCall ResponseComputerToolCallOutputItem ResponseComputerToolCallOutputScreenshot "
                 "ResponseConfigurationUpdateItem ResponseFunctionShellToolCall ResponseFunctionShellToolCallOutput "
-                "ResponseInputItem ResponseOutputItem SafetyCheck Screenshot Scroll ShellAction Type UnknownComputerAction "
-                "Wait register_item"
+                "ResponseInputItem ResponseOutputItem SafetyCheck Screenshot Scroll ShellAction Type "
+                "UnknownComputerAction Wait register_item"
             ),
             "crosswalk.responses.messages": (
                 "EasyInputMessage InputMessage Item ResponseCustomToolCall ResponseCustomToolCallOutputItem "
@@ -482,11 +470,9 @@ else:
                 "ToolSearchTool WebSearchPreviewTool WebSearchTool XSearchTool"
             ),
             "crosswalk.responses.vocabulary": (
-                "ApplyPatchCallOutputStatus ApplyPatchCallStatus CodeInterpreterCallStatus ComputerCallOutputStatus "
-                "FileSearchCallStatus IdKind ImageGenerationCallStatus IncompleteDetailsReason InvalidIdError "
-                "ItemStatus McpCallStatus MessageRole NotAStreamError ProgramOutputStatus ResponseStatus "
-                "ResponsesError ResponsesParseError ResponsesValueError SnapshotError UnknownTypeError "
-                "WebSearchCallStatus check_id id_kind make_id new_token"
+                "CallStatus IdKind IncompleteDetailsReason InvalidIdError ItemStatus MessageRole NotAStreamError "
+                "ResponseStatus ResponsesError ResponsesParseError ResponsesValueError SnapshotError UnknownTypeError "
+                "check_id id_kind make_id new_token"
             ),
         },
     )

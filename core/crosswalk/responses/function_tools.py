@@ -106,7 +106,7 @@ class ToolChoiceAllowed(ResponsesRecord):
 
 @record
 class ToolChoiceTypes(ResponsesRecord):
-    """One of the server's own tools, by its type."""
+    """One tool that has no name, by its type."""
 
     type: Literal[
         "file_search",
@@ -117,6 +117,9 @@ class ToolChoiceTypes(ResponsesRecord):
         "computer_use",
         "image_generation",
         "code_interpreter",
+        "programmatic_tool_calling",
+        "apply_patch",
+        "shell",
     ]
 
 
@@ -145,27 +148,6 @@ class ToolChoiceMcp(ResponsesRecord):
     name: str | None = None
 
 
-@record
-class ToolChoiceProgrammatic(ResponsesRecord):
-    """A program that calls tools."""
-
-    type: Literal["programmatic_tool_calling"] = "programmatic_tool_calling"
-
-
-@record
-class ToolChoiceApplyPatch(ResponsesRecord):
-    """A patch."""
-
-    type: Literal["apply_patch"] = "apply_patch"
-
-
-@record
-class ToolChoiceShell(ResponsesRecord):
-    """The shell."""
-
-    type: Literal["shell"] = "shell"
-
-
 ToolChoice: TypeAlias = (
     str
     | ToolChoiceAllowed
@@ -173,9 +155,6 @@ ToolChoice: TypeAlias = (
     | ToolChoiceFunction
     | ToolChoiceCustom
     | ToolChoiceMcp
-    | ToolChoiceProgrammatic
-    | ToolChoiceApplyPatch
-    | ToolChoiceShell
     | UnknownToolChoice
 )
 """``none``, ``auto``, ``required``, or one tool or some."""

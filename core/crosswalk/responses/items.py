@@ -15,13 +15,7 @@ from crosswalk.responses.messages import (
 from crosswalk.responses.records import ResponsesRecord, Unknown, record, register
 from crosswalk.responses.server_calls import SearchItem, ServerItem
 from crosswalk.responses.tools import Tool
-from crosswalk.responses.vocabulary import (
-    ApplyPatchCallOutputStatus,
-    ApplyPatchCallStatus,
-    ComputerCallOutputStatus,
-    ItemStatus,
-    ProgramOutputStatus,
-)
+from crosswalk.responses.vocabulary import CallStatus, ItemStatus
 from crosswalk.types.json import FrozenObject
 
 # -------------------------------------------------------------------------- computer calls
@@ -192,7 +186,7 @@ class ResponseComputerToolCallOutputItem(Item):
     call_id: str
     output: ResponseComputerToolCallOutputScreenshot
     acknowledged_safety_checks: tuple[SafetyCheck, ...] | None = None
-    status: ComputerCallOutputStatus | None = None
+    status: CallStatus | None = None
     created_by: str | None = None
 
 
@@ -308,7 +302,7 @@ class ResponseApplyPatchToolCall(Item):
     type: Literal["apply_patch_call"] = "apply_patch_call"
     call_id: str
     operation: FrozenObject
-    status: ApplyPatchCallStatus | None = None
+    status: CallStatus | None = None
     caller: FrozenObject | None = None
     created_by: str | None = None
 
@@ -327,7 +321,7 @@ class ResponseApplyPatchToolCallOutput(Item):
 
     type: Literal["apply_patch_call_output"] = "apply_patch_call_output"
     call_id: str
-    status: ApplyPatchCallOutputStatus | None = None
+    status: CallStatus | None = None
     output: str | None = None
     caller: FrozenObject | None = None
     created_by: str | None = None
@@ -377,7 +371,7 @@ class ProgramOutput(Item):
     type: Literal["program_output"] = "program_output"
     call_id: str
     result: str
-    status: ProgramOutputStatus | None = None
+    status: CallStatus | None = None
 
 
 @record

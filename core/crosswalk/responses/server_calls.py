@@ -6,14 +6,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from crosswalk.responses.messages import Item
 from crosswalk.responses.records import ResponsesRecord, Unknown, record
 from crosswalk.responses.tools import Tool
-from crosswalk.responses.vocabulary import (
-    CodeInterpreterCallStatus,
-    FileSearchCallStatus,
-    ImageGenerationCallStatus,
-    ItemStatus,
-    McpCallStatus,
-    WebSearchCallStatus,
-)
+from crosswalk.responses.vocabulary import CallStatus, ItemStatus
 from crosswalk.types.json import FrozenObject
 
 # ---------------------------------------------------------------------------- search calls
@@ -51,7 +44,7 @@ class ResponseFileSearchToolCall(Item):
 
     type: Literal["file_search_call"] = "file_search_call"
     queries: tuple[str, ...] = ()
-    status: FileSearchCallStatus | None = None
+    status: CallStatus | None = None
     results: tuple[FileSearchResult, ...] | None = None
 
 
@@ -155,7 +148,7 @@ class ResponseFunctionWebSearch(Item):
 
     type: Literal["web_search_call"] = "web_search_call"
     action: WebSearchAction | None = None
-    status: WebSearchCallStatus | None = None
+    status: CallStatus | None = None
 
 
 @record
@@ -173,7 +166,7 @@ class ResponseXSearchToolCall(Item):
     call_id: str | None = None
     name: str | None = None
     arguments: str | None = None
-    status: WebSearchCallStatus | None = None
+    status: CallStatus | None = None
 
 
 @record
@@ -253,7 +246,7 @@ class ResponseDocumentFinderToolCall(Item):
     type: Literal["document_finder_call"] = "document_finder_call"
     queries: tuple[str, ...] = ()
     collections: tuple[str, ...] | None = None
-    status: FileSearchCallStatus | None = None
+    status: CallStatus | None = None
     results: tuple[FoundDocument, ...] | None = None
 
 
@@ -353,7 +346,7 @@ class ResponseCodeInterpreterToolCall(Item):
     container_id: str | None = None
     code: str | None = None
     outputs: tuple[CodeInterpreterOutput, ...] | None = None
-    status: CodeInterpreterCallStatus | None = None
+    status: CallStatus | None = None
 
 
 @record
@@ -370,7 +363,7 @@ class ImageGenerationCall(Item):
 
     type: Literal["image_generation_call"] = "image_generation_call"
     result: str | None = None
-    status: ImageGenerationCallStatus | None = None
+    status: CallStatus | None = None
     action: str | None = None
     background: str | None = None
     output_format: str | None = None
@@ -434,7 +427,7 @@ class McpCall(Item):
     arguments: str = ""
     output: str | None = None
     error: str | FrozenObject | None = None
-    status: McpCallStatus | None = None
+    status: CallStatus | None = None
     approval_request_id: str | None = None
 
 

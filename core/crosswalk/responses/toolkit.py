@@ -49,11 +49,7 @@ from crosswalk.responses.server_calls import (
     WebSearchSource,
     WebSearchURL,
 )
-from crosswalk.responses.vocabulary import (
-    ItemStatus,
-    ResponsesError,
-    WebSearchCallStatus,
-)
+from crosswalk.responses.vocabulary import CallStatus, ItemStatus, ResponsesError
 from crosswalk.text import brief, clean_message, short_repr
 from crosswalk.types.message import ToolCall
 
@@ -508,7 +504,7 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
         ).action
         if isinstance(action, ActionSearch) and action.sources is not None:
             raise wrong_arguments(tool_call, "sources are what was found, not asked for")
-        status = WebSearchCallStatus.IN_PROGRESS
+        status = CallStatus.IN_PROGRESS
         return cls(ResponseFunctionWebSearch(id=tool_call.id, action=action, status=status))
 
     def to_chat_tool_call(self) -> ToolCall:
