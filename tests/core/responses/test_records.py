@@ -312,17 +312,19 @@ def test_a_constructor_brings_values_into_their_form() -> None:
     [
         (lambda: r.ResponseOutputText(text=5), "expected string, got number @ ResponseOutputText.text"),
         (lambda: r.ResponseOutputText(text=None), "expected string, got null @ ResponseOutputText.text"),
-        (lambda: r.Response(output=5), "expected a tuple, got int @ Response.output"),
+        (lambda: r.Response(output=5), "expected array, got number @ Response.output"),
         (lambda: r.Response(output=[r.ReasoningText(text="")]), "expected item, got ReasoningText @ Response.output[0]"),
         (lambda: r.Response(usage=MESSAGE), "expected ResponseUsage, got dict @ Response.usage"),
         (lambda: r.Response(metadata={1: "a"}), "expected strings as keys @ Response.metadata"),
-        (lambda: r.Response(metadata="a"), "expected a mapping, got str @ Response.metadata"),
+        (lambda: r.Response(metadata="a"), "expected object, got string @ Response.metadata"),
         (lambda: r.Response(metadata={"a": 1}), "expected string, got number @ Response.metadata.a"),
         (lambda: r.Response(temperature=float("nan")), "expected number, got number @ Response.temperature"),
         (lambda: r.Response(status="done"), "unknown ResponseStatus 'done' @ Response.status"),
         (lambda: r.Response(instructions=5), "expected string or array, got number @ Response.instructions"),
         (lambda: r.FunctionTool(name="f", parameters=[]), "expected object, got array @ FunctionTool.parameters"),
-        (lambda: r.McpTool(name="f", input_schema={1: 2}), "not a JSON object: Dict key must be str @ McpTool.input_schema"),
+        (lambda: r.McpTool(name="f", input_schema={1: 2}), "expected strings as keys @ McpTool.input_schema"),
+        (lambda: r.McpTool(name="f", input_schema=[object()]), "not a JSON object: Type is not JSON serializable: object @ McpTool.input_schema"),
+        (lambda: r.FunctionTool(name="f", parameters={"a": [{1: 2}]}), "not a JSON object: Dict key must be str @ FunctionTool.parameters"),
     ],
 )  # fmt: skip
 def test_a_constructor_refuses_what_its_type_does_not_allow(make: Any, said: str) -> None:
