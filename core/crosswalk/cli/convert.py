@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 import attrs
 import orjson
 
-from crosswalk.cli.answers import Failed, MappingTally, deltas_of, failed, total_size, worked
+from crosswalk.cli.answers import Failed, MappingTally, deltas_of, failed, total_size
 from crosswalk.cli.arguments import CAPTURES_HELP, add_reading
 from crosswalk.cli.inputs import InputFault, InputItem, RecordedAnswer, find_sources, records_of
 from crosswalk.cli.parser import Parser
@@ -84,17 +84,11 @@ def run(arguments: argparse.Namespace) -> int:
         file = _open(arguments.report, stack)
         progress = stack.enter_context(Progress("converting", total_size(sources)))
         tally = MappingTally(progress, "converted")
-        for fault in faults:
-            tally.report(failed(fault))
-        for item, results in worked(sources, arguments, work):
-            for one in results:
-                if isinstance(one, Failed):
-                    tally.report(one, item)
-                elif isinstance(one, _Reported):
-                    _tell(one, file, progress, alone=arguments.report == "-")
-                elif arguments.report != "-":
-                    write_json(one)
-            tally.take(item.size)
+        for one in tally.results(sources, faults, arguments, work):
+            if isinstance(one, _Reported):
+                _tell(one, file, progress, alone=arguments.report == "-")
+            elif arguments.report != "-":
+                write_json(one)
     tally.write_total()
     return tally.status
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.answers import Failed, MappingTally, failed, total_size, worked
+from crosswalk.cli.answers import Failed, MappingTally, failed, total_size
 from crosswalk.cli.arguments import CAPTURES_HELP, add_reading
 from crosswalk.cli.inputs import (
     InputFault,
@@ -276,18 +276,11 @@ def _compare_all(arguments: argparse.Namespace, stored_folder: Path | None, comp
     sources = [_with_stored(source, stored_folder) for source in sources]
     with Progress("comparing", total_size(sources)) as progress:
         tally = MappingTally(progress, "compared")
-        for fault in faults:
-            tally.report(failed(fault))
-        for item, results in worked(sources, arguments, partial(_compared, arguments, stored_folder)):
-            for one in results:
-                if isinstance(one, Failed):
-                    tally.report(one, item)
-                    continue
-                place, provider, differences = one
-                comparison.count(place, provider, differences)
-                if differences and not arguments.summary:
-                    _write(place, differences, as_json=arguments.json)
-            tally.take(item.size)
+        work = partial(_compared, arguments, stored_folder)
+        for place, provider, differences in tally.results(sources, faults, arguments, work):
+            comparison.count(place, provider, differences)
+            if differences and not arguments.summary:
+                _write(place, differences, as_json=arguments.json)
     return tally.failed
 
 

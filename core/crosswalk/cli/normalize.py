@@ -16,7 +16,6 @@ from crosswalk.cli.answers import (
     guesses,
     response_of,
     total_size,
-    worked,
 )
 from crosswalk.cli.arguments import CAPTURES_HELP, add_reading, zoned_time
 from crosswalk.cli.inputs import (
@@ -101,17 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
     work = partial(_mapped, arguments, writer.pretty)
     with Progress("normalizing", total_size(sources)) as progress, writer:
         tally = MappingTally(progress, "mapped")
-        for fault in faults:
-            tally.report(failed(fault))
-        for item, results in worked(sources, arguments, work):
-            for one in results:
-                if isinstance(one, Failed):
-                    tally.report(one, item)
-                elif isinstance(one, Guess):
-                    tally.note(one)
-                else:
-                    writer.write(one)
-            tally.take(item.size)
+        for one in tally.results(sources, faults, arguments, work):
+            writer.write(one)
     tally.write_total()
     return tally.status
 
