@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
 
@@ -51,31 +51,83 @@ class Settings:
     default_model: str | None = None
 
 
-class _Kind:
-    """A type of setting.
+# ----------------------------------------------------------------------------- requirements
+# What the options of services, agents and parsers have to be.
+
+
+@attrs.frozen
+class Requirement:
+    """What the value of an option has to be. It is the validator of an attrs field, or checks an argument.
+
+    Attributes:
+        words: the allowed values, in words.
+        fits: whether a value is allowed.
+    """
+
+    words: str
+    fits: Callable[[Any], bool]
+
+    def check(self, name: str, value: object) -> None:
+        """Check the *value* of the option *name*.
+
+        Raises:
+            ConfigurationError: it is not allowed.
+        """
+        if not self.fits(value):
+            raise ConfigurationError(f"{name} must be {self.words}", key=name)
+
+    def __call__(self, _: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        self.check(attribute.name, value)
+
+    def or_none(self) -> Requirement:
+        """The same, or ``None``."""
+        return Requirement(f"{self.words}, or None", lambda value: value is None or self.fits(value))
+
+
+COUNT: Final = Requirement("a whole number of at least 1", lambda value: type(value) is int and value >= 1)
+WAIT: Final = Requirement(
+    "seconds from 0",
+    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf,
+)
+TIME_LIMIT: Final = Requirement("seconds above 0", lambda value: WAIT.fits(value) and value > 0)
+COUNT_OR_NONE: Final = COUNT.or_none()
+TIME_LIMIT_OR_NONE: Final = TIME_LIMIT.or_none()
+
+
+def check_type(option: str, value: object, kind: Any) -> None:
+    """Raise unless *value* is ``None`` or an instance of *kind*.
 
     Args:
+        option: the name of the option, for the error.
+        value: its value.
+        kind: a class, or ``Callable``.
+
+    Raises:
+        ConfigurationError: *value* has another type.
+    """
+    if value is not None and not isinstance(value, kind):
+        expected_name = "a function" if kind is Callable else kind.__name__
+        raise ConfigurationError(f"{option} must be {expected_name}, not {type(value).__name__}", key=option)
+
+
+# --------------------------------------------------------------------------------- settings
+# The settings of a user, from a file and from the environment.
+
+
+class _Kind(NamedTuple):
+    """A type of setting.
+
+    Attributes:
         expected: the allowed values, in words.
         fits: whether a value is allowed.
         from_text: reads an environment variable. ``ValueError`` or ``None`` means that it cannot.
         clean: turns an allowed value into the one that ``Settings`` keeps.
     """
 
-    def __init__(
-        self,
-        expected: str,
-        fits: Callable[[Any], bool],
-        from_text: Callable[[str], Any],
-        clean: Callable[[Any], Any],
-    ) -> None:
-        self.expected = expected
-        self.fits = fits
-        self.from_text = from_text
-        self.clean = clean
-
-
-def _is_seconds(value: Any) -> bool:
-    return type(value) in (int, float) and 0 < value < math.inf
+    expected: str
+    fits: Callable[[Any], bool]
+    from_text: Callable[[str], Any]
+    clean: Callable[[Any], Any]
 
 
 _BOOLEAN_WORDS = {"true": True, "yes": True, "on": True, "1": True}
@@ -91,7 +143,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 _PROVIDER_ID = _Kind("a provider id", lambda v: type(v) is str and bool(v.strip()), str, str.strip)
-_SECONDS = _Kind("a number above 0", _is_seconds, float, float)
+_SECONDS = _Kind("a number above 0", TIME_LIMIT.fits, float, float)
 _SWITCH = _Kind("true or false", lambda v: type(v) is bool, _switch, bool)
 _LENGTH = _Kind("a whole number of at least 0", lambda v: type(v) is int and v >= 0, int, int)
 _MODEL = _Kind("the name of a model", _PROVIDER_ID.fits, str, str.strip)

@@ -8,8 +8,7 @@ import crosswalk
 import crosswalk.responses as responses
 from crosswalk.agent import AgentResponse, ChatSession, SyncAgent
 from crosswalk.convert import Conversion, convert
-from crosswalk.responses import Response, make_id, parse_response
-from crosswalk.responses.events import ResponseTextDeltaEvent
+from crosswalk.responses import Response, ResponseTextDeltaEvent, make_id, parse_response
 from crosswalk.service import ChatRequest, JSONAnswer, SyncJSONStream, SyncLLMService
 
 

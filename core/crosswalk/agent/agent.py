@@ -20,13 +20,14 @@ from typing import (
 
 import attrs
 
-from crosswalk.agent.chat import AsyncServiceOwner, ChatConfig, check_type
+from crosswalk.agent.chat import AsyncServiceOwner, ChatConfig
 from crosswalk.agent.loop import AgentLoop, AgentPlan, Output, UsageLimits, check_is_free
 from crosswalk.agent.results import ToolExecutionResult, ToolExecutionStart, open_calls
 from crosswalk.agent.runner import Approve, ToolRunner
 from crosswalk.agent.session import ChatSession, Trimming
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, OutputT, conversation_of
+from crosswalk.config import COUNT, check_type
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.service.http import Nested
@@ -301,8 +302,7 @@ class Agent(AsyncServiceOwner, Generic[OutputT]):
         name: str | None = None,
         telemetry: AgentTelemetry | None = None,
     ) -> None:
-        if type(max_turns) is not int or max_turns < 1:
-            raise ConfigurationError("max_turns must be a whole number of at least 1", key="max_turns")
+        COUNT.check("max_turns", max_turns)
         types = {
             "instructions": (instructions, str),
             "config": (config, ChatConfig),

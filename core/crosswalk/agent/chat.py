@@ -10,6 +10,7 @@ import attrs
 
 from crosswalk.agent.session import Trimming, trim_refused_request
 from crosswalk.agent.tools import Tool
+from crosswalk.config import check_type
 from crosswalk.errors import ConfigurationError, ContextOverflowError, ProviderError
 from crosswalk.request import (
     EXTRA_NAMES,
@@ -43,22 +44,6 @@ if TYPE_CHECKING:
 
 # -------------------------------------------------------------------------------- services
 # The service of an agent: the one you pass, or a new one for an endpoint, which the agent closes itself.
-
-
-def check_type(option: str, value: object, kind: Any) -> None:
-    """Raise unless *value* is ``None`` or an instance of *kind*.
-
-    Args:
-        option: the name of the option, for the error.
-        value: its value.
-        kind: a class, or ``Callable``.
-
-    Raises:
-        ConfigurationError: *value* has another type.
-    """
-    if value is not None and not isinstance(value, kind):
-        expected_name = "a function" if kind is Callable else kind.__name__
-        raise ConfigurationError(f"{option} must be {expected_name}, not {type(value).__name__}", key=option)
 
 
 def async_service(service: LLMService | Endpoint | str) -> LLMService:

@@ -27,6 +27,7 @@ from crosswalk.agent.results import (
 from crosswalk.agent.runner import Approve, ToolRunner
 from crosswalk.agent.session import Trimming, estimated_tokens, trim_refused_request, trimmed_request
 from crosswalk.agent.turn import AgentOutcome, AgentTurn, conversation_of, messages_of, outcome_of
+from crosswalk.config import COUNT_OR_NONE
 from crosswalk.errors import ConfigurationError, CrosswalkError, MappingError, ProviderError
 from crosswalk.request import ChatRequest, ToolChoice, Turn
 from crosswalk.service.json_answer import with_schema
@@ -50,12 +51,6 @@ if TYPE_CHECKING:
 # The options that an agent run works with: usage limits, the output type and everything else that is fixed.
 
 
-def _check_limit(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    if value is not None and (type(value) is not int or value < 1):
-        name = attribute.name
-        raise ConfigurationError(f"{name} must be a whole number of at least 1, or None", key=name)
-
-
 @checks_keywords()
 @attrs.frozen(kw_only=True)
 class UsageLimits:
@@ -74,10 +69,10 @@ class UsageLimits:
         ConfigurationError: a limit is not a whole number of at least 1.
     """
 
-    input_tokens: int | None = attrs.field(default=None, validator=_check_limit)
-    output_tokens: int | None = attrs.field(default=None, validator=_check_limit)
-    total_tokens: int | None = attrs.field(default=None, validator=_check_limit)
-    tool_calls: int | None = attrs.field(default=None, validator=_check_limit)
+    input_tokens: int | None = attrs.field(default=None, validator=COUNT_OR_NONE)
+    output_tokens: int | None = attrs.field(default=None, validator=COUNT_OR_NONE)
+    total_tokens: int | None = attrs.field(default=None, validator=COUNT_OR_NONE)
+    tool_calls: int | None = attrs.field(default=None, validator=COUNT_OR_NONE)
 
     @property
     def counts_tokens(self) -> bool:

@@ -25,8 +25,9 @@ from crosswalk.agent.results import (
     result_of,
     waiting,
 )
-from crosswalk.agent.tools import Tool, ToolRegistry, is_limit
-from crosswalk.errors import ConfigurationError, ResponseValidationError, ToolCallArgumentsError
+from crosswalk.agent.tools import Tool, ToolRegistry
+from crosswalk.config import COUNT, TIME_LIMIT_OR_NONE
+from crosswalk.errors import ResponseValidationError, ToolCallArgumentsError
 from crosswalk.text import clean_message, counted
 from crosswalk.types.message import ToolCall
 from crosswalk.types.values import as_tuple, checks_keywords
@@ -203,10 +204,8 @@ class ToolRunner:
         timeout: float | None = 60.0,
         max_parallel: int = 8,
     ) -> None:
-        if not is_limit(timeout):
-            raise ConfigurationError("timeout must be seconds above 0, or None", key="timeout")
-        if type(max_parallel) is not int or max_parallel < 1:
-            raise ConfigurationError("max_parallel must be a whole number of at least 1", key="max_parallel")
+        TIME_LIMIT_OR_NONE.check("timeout", timeout)
+        COUNT.check("max_parallel", max_parallel)
         self.tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
         self._timeout = timeout
         self._slots = ToolSlots(max_parallel)

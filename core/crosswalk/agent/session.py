@@ -20,7 +20,8 @@ from crosswalk.agent.results import calls_of, cut_reason, not_run, open_calls
 from crosswalk.codec import to_jsonable
 from crosswalk.codec.converters import shared_converter, transform_error
 from crosswalk.codec.layout import cannot
-from crosswalk.errors import ConfigurationError, ErrorKind, ProviderError, ResponseValidationError
+from crosswalk.config import COUNT
+from crosswalk.errors import ErrorKind, ProviderError, ResponseValidationError
 from crosswalk.request import ChatRequest, Messages, Turn, turns_of
 from crosswalk.service.turns import message_of
 from crosswalk.text import json_type_name
@@ -50,7 +51,7 @@ def keep_turns(number: int) -> Trimming:
     Raises:
         ConfigurationError: *number* is not a whole number of at least 1.
     """
-    _check_number(number)
+    COUNT.check("number", number)
 
     def trim(groups: Sequence[Group]) -> Sequence[Group]:
         starts = [start for start, group in enumerate(groups) if _role(group) is Role.USER]
@@ -69,7 +70,7 @@ def keep_tokens(number: int) -> Trimming:
     Raises:
         ConfigurationError: *number* is not a whole number of at least 1.
     """
-    _check_number(number)
+    COUNT.check("number", number)
 
     def trim(groups: Sequence[Group]) -> Sequence[Group]:
         usages = [_usage(group) for group in groups]
@@ -184,11 +185,6 @@ def _usage(group: Group) -> UsageInfo | None:
     """Return the usage that came with the answer in *group*, or ``None``."""
     answer = group[0]
     return answer.usage if isinstance(answer, ChatResponse) and answer.usage.total_tokens else None
-
-
-def _check_number(number: int) -> None:
-    if type(number) is not int or number < 1:
-        raise ConfigurationError("how much to keep must be a whole number of at least 1", key="number")
 
 
 # ---------------------------------------------------------------------------- session json

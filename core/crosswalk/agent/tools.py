@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import re
 import textwrap
 import typing
@@ -15,6 +14,7 @@ import attrs
 import orjson
 
 from crosswalk.agent.results import ToolError
+from crosswalk.config import TIME_LIMIT_OR_NONE
 from crosswalk.errors import ConfigurationError, CrosswalkError, ToolCallArgumentsError
 from crosswalk.request import ToolDefinition
 from crosswalk.schemas.json_schema import type_hints
@@ -266,13 +266,6 @@ class ToolDefinitionError(CrosswalkError, TypeError):
 _NAME_PATTERN: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-def is_limit(seconds: object) -> bool:
-    """Whether *seconds* is a time limit: a finite number above 0, or ``None`` for no limit."""
-    return seconds is None or (
-        isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 < seconds < math.inf
-    )
-
-
 @brief
 @attrs.frozen(repr=False, eq=False)
 class Tool:
@@ -307,9 +300,9 @@ class Tool:
     context: tuple[str, Any] | None = None
 
     def __attrs_post_init__(self) -> None:
-        if not is_limit(self.timeout):
+        if not TIME_LIMIT_OR_NONE.fits(self.timeout):
             raise ToolDefinitionError(
-                f"tool {self.name[:80]!r}: timeout must be seconds above 0, or None", tool=self.name
+                f"tool {self.name[:80]!r}: timeout must be {TIME_LIMIT_OR_NONE.words}", tool=self.name
             )
 
     @classmethod

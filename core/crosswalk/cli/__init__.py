@@ -8,12 +8,10 @@ reader of the output went away.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 from crosswalk.cli.parser import parse as parse_arguments  # crosswalk.cli.parse is a command
 from crosswalk.cli.terminal import (
@@ -27,6 +25,7 @@ from crosswalk.cli.terminal import (
     close_quietly,
     say,
 )
+from crosswalk.config import apply_settings, load_settings
 from crosswalk.plain_errors import ConfigurationError, CrosswalkError, PluginError
 
 __all__ = ["main"]
@@ -69,32 +68,27 @@ def _open_closed_streams() -> None:
 
 
 def _main(argv: Sequence[str] | None) -> int:
+    name = "crosswalk"
     try:
-        arguments = parse_arguments(argv)
-    except SystemExit as done:  # --help, --version, or a wrong command line
-        return int(done.code or 0)
+        try:
+            arguments = parse_arguments(argv)
+        except SystemExit as done:  # --help, --version, or a wrong command line
+            return int(done.code or 0)
+        name = f"crosswalk {arguments.command}"
+        arguments.settings = load_settings()
+        apply_settings(arguments.settings)
+        return int(arguments.run(arguments))
     except PluginError as error:
-        say(f"crosswalk {error.plugin}: {error}")
+        say(f"{name if ' ' in name else f'crosswalk {error.plugin}'}: {error}")
         return USAGE
-    except (UsageError, CrosswalkError) as error:  # from the arguments of another package's command
-        say(f"crosswalk: {error}")
-        return USAGE
-    except OutputError as error:
-        say(f"crosswalk: {error}")
-        return FAILED
-    except BrokenPipeError:
-        close_quietly()
-        return PIPE_CLOSED
-    try:
-        return _run(arguments)
-    except (UsageError, ConfigurationError, PluginError) as error:
-        say(f"crosswalk {arguments.command}: {error}")
+    except (UsageError, ConfigurationError) as error:
+        say(f"{name}: {error}")
         return USAGE
     except (OutputError, WorkerError) as error:
-        say(f"crosswalk {arguments.command}: {error}")
+        say(f"{name}: {error}")
         return FAILED
     except CrosswalkError as error:
-        say(f"crosswalk {arguments.command}: {type(error).__name__}: {error}")
+        say(f"{name}: {type(error).__name__}: {error}")
         return FAILED
     except KeyboardInterrupt:
         say("interrupted")
@@ -102,16 +96,3 @@ def _main(argv: Sequence[str] | None) -> int:
     except BrokenPipeError:
         close_quietly()
         return PIPE_CLOSED
-
-
-def _run(arguments: argparse.Namespace) -> int:
-    from crosswalk.config import apply_settings, load_settings
-
-    arguments.settings = load_settings()
-    apply_settings(arguments.settings)
-    module_name = f"crosswalk.cli.{arguments.command.replace('-', '_')}"
-    run = (
-        arguments.run if "run" in arguments else import_module(module_name).run
-    )  # a command of another package brings its own
-    status: int = run(arguments)
-    return status

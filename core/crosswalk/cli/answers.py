@@ -417,6 +417,26 @@ class MappingTally:
             return OK
         return FAILED if self._taken_count > self._void_count else USAGE
 
+    def results(
+        self,
+        sources: Sequence[InputSource],
+        faults: Iterable[InputFault],
+        arguments: argparse.Namespace,
+        work: Work,
+    ) -> Iterator[Any]:
+        """Yield what *work* makes of each answer of *sources*, and count it. Failures and guesses are counted alone."""
+        for fault in faults:
+            self.report(failed(fault))
+        for item, item_results in worked(sources, arguments, work):
+            for one in item_results:
+                if isinstance(one, Failed):
+                    self.report(one, item)
+                elif isinstance(one, Guess):
+                    self.note(one)
+                else:
+                    yield one
+            self.take(item.size)
+
     def take(self, size: int) -> None:
         """Count an answer of *size* bytes."""
         self._taken_count += 1

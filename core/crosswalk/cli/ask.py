@@ -6,11 +6,12 @@ import argparse
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import attrs
 import orjson
 
+from crosswalk.cli.parser import Parser
 from crosswalk.cli.terminal import (
     FAILED,
     INTERRUPTED,
@@ -36,6 +37,7 @@ from crosswalk.service import (
     DISCOVERED,
     ChatRequest,
     Endpoint,
+    ReasoningEffort,
     RetryPolicy,
     SyncLLMService,
     Turn,
@@ -520,6 +522,132 @@ def _streamed(service: SyncLLMService, request: ChatRequest, screen: Screen) -> 
 # ``crosswalk ask`` itself, and the report on an answer.
 
 
+KEY_HELP: Final = """\
+The API key, if one is needed, is read from the environment: CROSSWALK_<PROVIDER>_API_KEY, or the provider's own
+variable.
+"""
+EXIT_HELP: Final = (
+    "Exit status: 0 all went well, 1 something failed, 2 nothing could be tried, 130 ended by Ctrl-C."
+)
+
+
+def add_prompt(parser: argparse.ArgumentParser) -> None:
+    """Add the words of a question."""
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="[NAME[:MODEL]] PROMPT",
+        help="what to ask, in quotes; '-' or nothing for standard input. A provider before it is that of --provider",
+    )
+
+
+def add_asking(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the commands that ask a model: the server, and how to ask it."""
+    parser.add_argument(
+        "--provider",
+        metavar="NAME[:MODEL]",
+        help="the provider id (default: the settings' default provider; with --base-url, the server is asked)",
+    )
+    parser.add_argument(
+        "--model",
+        "-m",
+        metavar="NAME",
+        help="the model, as the provider calls it (default: CROSSWALK_<PROVIDER>_MODEL, else the server's only one)",
+    )
+    add_address(parser)
+    parser.add_argument("--system", "-s", metavar="TEXT", help="the system message")
+    parser.add_argument(
+        "--max-tokens", type=int, metavar="N", help="the most tokens that the answer may have"
+    )
+    parser.add_argument("--temperature", type=float, metavar="X", help="how random the answer is, from 0")
+    parser.add_argument("--top-p", type=float, metavar="X", help="sample from this share of likely tokens")
+    parser.add_argument("--top-k", type=int, metavar="N", help="sample from this many likely tokens")
+    parser.add_argument("--seed", type=int, metavar="N", help="make sampling repeatable")
+    parser.add_argument(
+        "--stop", action="append", default=[], metavar="TEXT", help="end the answer here; may be repeated"
+    )
+    parser.add_argument(
+        "--reasoning-effort", choices=[effort.value for effort in ReasoningEffort], help="how much to reason"
+    )
+    parser.add_argument(
+        "--unsupported",
+        choices=("raise", "drop"),
+        default="raise",
+        help="refuse an option that the provider does not have, or leave it out and say so (default: raise)",
+    )
+    parser.add_argument(
+        "--unknown",
+        choices=("raise", "keep"),
+        default="keep",
+        help="refuse an event or finish word that no mapping knows, or keep it (default: keep)",
+    )
+
+
+def add_address(parser: argparse.ArgumentParser) -> None:
+    """Add the address of a server."""
+    parser.add_argument(
+        "--base-url",
+        metavar="URL",
+        help="where the server is (default: CROSSWALK_<PROVIDER>_BASE_URL, else the provider's own address)",
+    )
+
+
+def add_talking(parser: argparse.ArgumentParser, *, panel: bool) -> None:
+    """Add the arguments of the commands that show an answer. *panel* says whether facts about it follow by default."""
+    add_asking(parser)
+    parser.add_argument(
+        "--fallback",
+        action="append",
+        default=[],
+        metavar="PROVIDER[:MODEL]",
+        help="what to ask when that fails; may be repeated (default model: the same)",
+    )
+    parser.add_argument(
+        "--attempts", type=int, metavar="N", help="how often to ask one server at most (default: 3)"
+    )
+    parser.add_argument(
+        "--stream",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="show the answer while it comes, or ask for it whole (default: while it comes)",
+    )
+    parser.add_argument(
+        "--reasoning",
+        action=argparse.BooleanOptionalAction,
+        help="show the model's reasoning on standard error (default: where that is a terminal)",
+    )
+    parser.add_argument(
+        "--panel",
+        action=argparse.BooleanOptionalAction,
+        default=panel,
+        help=f"show tokens, speed and latency in the end (default: {'yes' if panel else 'no'})",
+    )
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description=f"""Ask a model. The answer goes to standard output while it comes; reasoning, and in the end
+            tokens, speed, latency and time to the first token, go to standard error. Ctrl-C ends the answer and
+            keeps what came. {KEY_HELP}""",
+        epilog=EXIT_HELP,
+        examples=(
+            'crosswalk ask ollama:llama3.2 "Why is the sky blue?"',
+            "crosswalk ask --provider vllm --model m --base-url http://gpu:8000 - < question.txt",
+        ),
+    )
+    add_prompt(parser)
+    add_talking(parser, panel=True)
+    parser.add_argument(
+        "--json", action="store_true", help="write the canonical response instead, when it is complete"
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="send nothing: show what would be sent otherwise than asked, or with --json the whole request",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Ask once. The exit status tells of an answer that failed or was interrupted.
 
@@ -547,23 +675,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         write_json(to_json(ask_result.response, indent=True) + b"\n")
     return report(ask_result, panel=arguments.panel and not arguments.json)
-
-
-def list_models(arguments: argparse.Namespace) -> int:
-    """Write the names of a server's models, one on each line.
-
-    Raises:
-        UsageError: no provider and no address is given.
-        CrosswalkError: the server cannot be asked.
-    """
-    arguments.model = None
-    with SyncLLMService(endpoint_of(arguments), settings=arguments.settings) as service:
-        models = service.models()
-    if not models:
-        say("crosswalk models: the server lists no model")
-        return FAILED
-    write_text("".join(f"{harmless(name)}\n" for name in models))
-    return OK
 
 
 _HEADINGS = ("field", "kind", "asked", "sent", "reason")

@@ -10,7 +10,19 @@ from pathlib import Path
 from typing import Final
 
 from crosswalk.agent import ChatSession
-from crosswalk.cli.ask import Screen, ask, name_server, report, request_of, service_of, typed_message
+from crosswalk.cli.ask import (
+    EXIT_HELP,
+    KEY_HELP,
+    Screen,
+    add_talking,
+    ask,
+    name_server,
+    report,
+    request_of,
+    service_of,
+    typed_message,
+)
+from crosswalk.cli.parser import Parser
 from crosswalk.cli.terminal import FAILED, OK, UsageError, say
 from crosswalk.errors import CanonicalJSONError, ProviderError
 from crosswalk.service import SyncLLMService, UnsupportedRequestError
@@ -18,6 +30,22 @@ from crosswalk.text import counted
 from crosswalk.types.message import ChatMessage, Role
 
 _COMMANDS_HELP: Final = "commands: /system [TEXT], /retry, /save [FILE], /quit; // begins a message with /"
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description=f"""Talk to a model: each line is a message. Ctrl-C ends an answer, Ctrl-D the session. A line
+            that begins with / is a command: /system TEXT, /retry, /save FILE, /quit; for a message that
+            begins so, write //. {KEY_HELP}""",
+        epilog=EXIT_HELP,
+        examples=("crosswalk chat ollama:llama3.2 --session talk.json",),
+    )
+    parser.add_argument("server", nargs="?", metavar="NAME[:MODEL]", help="the same as --provider")
+    add_talking(parser, panel=False)
+    parser.add_argument(
+        "--session", metavar="FILE", help="go on with the session in this file, and save it after each answer"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,8 +15,10 @@ import attrs
 import orjson
 
 from crosswalk.cli.answers import pool
+from crosswalk.cli.arguments import CAPTURES_HELP, add_jobs, add_paths, whole_number
 from crosswalk.cli.crosswalks import endpoint_of
 from crosswalk.cli.inputs import find_captures, read_capture
+from crosswalk.cli.parser import Parser
 from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, harmless, say, write_text
 from crosswalk.config import Settings
 from crosswalk.errors import ConfigurationError, CrosswalkError
@@ -28,6 +30,49 @@ from crosswalk.testing.corpus import Corpus, compare_answer
 from crosswalk.testing.pairing import check_pair, normalized
 from crosswalk.testing.perturbation import KnownException, Problem, by_cause, read_exceptions
 from crosswalk.text import counted
+
+
+def _sample(text: str) -> int | None:
+    return None if text == "all" else whole_number(text)
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description=f"""Run the conformance kit over captures: nothing lost, framing does not matter, never
+            silently wrong, deterministic, nothing invented, and body and stream of one exchange agree. {CAPTURES_HELP}
+            Captures of other endpoints than the provider's are skipped and counted.""",
+        epilog="Exit status: 0 nothing is broken, 1 something is, 2 nothing could be tried.",
+        examples=("crosswalk check --provider ollama captures/",),
+    )
+    add_paths(parser, "captures, or folders of them")
+    parser.add_argument("--provider", metavar="NAME", help="the provider id")
+    parser.add_argument(
+        "--corpus",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="check the captures, statements and canonical JSON that come with Crosswalk; those of NAME, if given",
+    )
+    parser.add_argument(
+        "--answers",
+        metavar="FOLDER",
+        help="with --corpus: check what another mapper wrote, canonical JSON in FOLDER/NAME/CASE.json",
+    )
+    parser.add_argument(
+        "--sample",
+        type=_sample,
+        default=40,
+        metavar="N|all",
+        help="leaves and cuts to try per capture, the same ones every time (default: 40)",
+    )
+    parser.add_argument(
+        "--exceptions",
+        metavar="FILE",
+        help="problems that do not count, a line each: 'CHECK: PATH: reason' or 'CHECK: CAPTURE: reason'; "
+        "the brackets behind a problem show the first two",
+    )
+    add_jobs(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

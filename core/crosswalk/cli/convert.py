@@ -7,17 +7,61 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 import attrs
 import orjson
 
-from crosswalk.cli.answers import Failed, MappingTally, deltas_of, failed, total_size, worked
+from crosswalk.cli.answers import Failed, MappingTally, deltas_of, failed, total_size
+from crosswalk.cli.arguments import CAPTURES_HELP, add_reading
 from crosswalk.cli.inputs import InputFault, InputItem, RecordedAnswer, find_sources, records_of
+from crosswalk.cli.parser import Parser
 from crosswalk.cli.terminal import OutputError, Progress, UsageError, write_json
 from crosswalk.convert import WireForm, convert, convert_stream
 from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.registry import registry
+
+_FORMS: Final = tuple(form.value for form in WireForm)
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description=f"""Write recorded answers, of any provider that Crosswalk reads, as another API would: a body on a
+            line for each, or one stream. What the form cannot express is listed on standard error, by canonical
+            path; a field that is not listed is the same when it is read back. {CAPTURES_HELP}""",
+        epilog="Exit status: 0 all were converted, whatever the form cannot express; 1 some could not be; 2 nothing "
+        "could be tried.",
+        examples=("crosswalk convert answer.response.json --to openai-chat",),
+    )
+    add_reading(parser)
+    parser.add_argument(
+        "--to",
+        required=True,
+        choices=_FORMS,
+        metavar="FORM",
+        help=f"{', '.join(_FORMS[:-1])} or {_FORMS[-1]}",
+    )
+    parser.add_argument(
+        "--stream", action="store_true", help="write server-sent events, as they come; for one answer"
+    )
+    parser.add_argument(
+        "--carry",
+        action="store_true",
+        help="add a member 'crosswalk' with the fields that the form does not have, for a later conversion",
+    )
+    parser.add_argument(
+        "--losses",
+        choices=("refuse", "report"),
+        default="refuse",
+        help="refuse (default) or report a dangerous loss, such as a tool call in a form without calls",
+    )
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        help="write what the form cannot express there as JSON Lines, a line for each answer; '-' writes it to standard "
+        "output in place of the answers",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -40,17 +84,11 @@ def run(arguments: argparse.Namespace) -> int:
         file = _open(arguments.report, stack)
         progress = stack.enter_context(Progress("converting", total_size(sources)))
         tally = MappingTally(progress, "converted")
-        for fault in faults:
-            tally.report(failed(fault))
-        for item, results in worked(sources, arguments, work):
-            for one in results:
-                if isinstance(one, Failed):
-                    tally.report(one, item)
-                elif isinstance(one, _Reported):
-                    _tell(one, file, progress, alone=arguments.report == "-")
-                elif arguments.report != "-":
-                    write_json(one)
-            tally.take(item.size)
+        for one in tally.results(sources, faults, arguments, work):
+            if isinstance(one, _Reported):
+                _tell(one, file, progress, alone=arguments.report == "-")
+            elif arguments.report != "-":
+                write_json(one)
     tally.write_total()
     return tally.status
 

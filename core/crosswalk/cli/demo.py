@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from crosswalk.cli.ask import Asked, Screen, ask, report
+from crosswalk.cli.ask import EXIT_HELP, Asked, Screen, ask, report
+from crosswalk.cli.parser import Parser
 from crosswalk.cli.terminal import FAILED, OK, say, write_table
 from crosswalk.cli.tracing import Trace, Tracer
 from crosswalk.errors import IncompleteStreamError
@@ -32,6 +33,16 @@ _PACE: Final = 0.05
 """Seconds between two events on a terminal. The recorded model was faster than anybody can read."""
 _SHOWN_PATHS: Final = ("finish_reason", "usage.prompt_tokens", "usage.completion_tokens")
 """The canonical fields of which the servers' own are shown."""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description="""Ask a server in this process, which replays recorded answers of Ollama and vLLM over HTTP.
+            You need no model and no network.""",
+        epilog=EXIT_HELP,
+        examples=("crosswalk demo",),
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.cli.answers import Failed, MappingTally, failed, total_size, worked
+from crosswalk.cli.answers import Failed, MappingTally, failed, total_size
+from crosswalk.cli.arguments import CAPTURES_HELP, add_reading
 from crosswalk.cli.inputs import (
     InputFault,
     InputItem,
@@ -23,6 +24,7 @@ from crosswalk.cli.inputs import (
     find_sources,
     records_of,
 )
+from crosswalk.cli.parser import Parser
 from crosswalk.cli.stored import (
     Comparison,
     Failure,
@@ -126,6 +128,44 @@ def _text(text: str) -> str:
 
 _MAX_SHOWN_DIFFERENCES: Final = 20
 """The most differences of one capture that are shown; all of them are counted."""
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description=f"""Map recorded answers again and show, field by field, what differs from the canonical JSON
+            that was stored: what an upgrade changes on your own log. {CAPTURES_HELP}
+            A record is a line of JSON Lines with its stored "response" in it. Ids and times that were made up are
+            no difference. Values are shortened.""",
+        epilog="Exit status: 0 nothing differs but what is accepted, 1 something does or could not be compared, 2 "
+        "nothing could be compared.",
+        examples=(
+            "crosswalk normalize log/ --output stored/",
+            "crosswalk diff log/ --stored stored/",
+        ),
+    )
+    add_reading(parser, or_else="the record's provider, or the one that mapped the stored answer")
+    parser.add_argument(
+        "--stored",
+        metavar="DIR",
+        help="the folder that crosswalk normalize --output wrote for the same paths, or crosswalk batch (then without "
+        "PATH, or with the folder of another batch), or one of snapshots",
+    )
+    parser.add_argument("--summary", action="store_true", help="leave out the lines for each capture")
+    parser.add_argument(
+        "--accept", metavar="FILE", help="changes that count as none, as --write-accepted writes them"
+    )
+    parser.add_argument(
+        "--write-accepted",
+        metavar="FILE",
+        help="accept every change: write them there, for --accept; differences then do not make it fail",
+    )
+    parser.add_argument("--html", metavar="FILE", help="write the changes there too, as a page")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="write JSON Lines: one for each capture that differs, then the summary",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -236,18 +276,11 @@ def _compare_all(arguments: argparse.Namespace, stored_folder: Path | None, comp
     sources = [_with_stored(source, stored_folder) for source in sources]
     with Progress("comparing", total_size(sources)) as progress:
         tally = MappingTally(progress, "compared")
-        for fault in faults:
-            tally.report(failed(fault))
-        for item, results in worked(sources, arguments, partial(_compared, arguments, stored_folder)):
-            for one in results:
-                if isinstance(one, Failed):
-                    tally.report(one, item)
-                    continue
-                place, provider, differences = one
-                comparison.count(place, provider, differences)
-                if differences and not arguments.summary:
-                    _write(place, differences, as_json=arguments.json)
-            tally.take(item.size)
+        work = partial(_compared, arguments, stored_folder)
+        for place, provider, differences in tally.results(sources, faults, arguments, work):
+            comparison.count(place, provider, differences)
+            if differences and not arguments.summary:
+                _write(place, differences, as_json=arguments.json)
     return tally.failed
 
 

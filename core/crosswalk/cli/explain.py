@@ -11,7 +11,9 @@ import attrs
 import orjson
 
 from crosswalk.cli.answers import provider_of
+from crosswalk.cli.arguments import add_provider, add_status, whole_number
 from crosswalk.cli.inputs import read_capture
+from crosswalk.cli.parser import Parser
 from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, say, write_json, write_table
 from crosswalk.cli.tracing import Effect, How, Trace, Tracer
 from crosswalk.errors import DetectionError
@@ -25,6 +27,31 @@ from crosswalk.wire.framing import DEFAULT
 _MAX_VALUE_LENGTH: Final = 40
 _HEADINGS: Final = ("event", "wire", "value", "where", "how")
 _EXTENSIONS_PREFIX: Final = "metadata.extensions."
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description="""Show where each field of one recorded answer went. The command changes each field and maps the
+            answer again, so it works for any plugin.""",
+        examples=("crosswalk explain answer.response.json",),
+    )
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default="-",
+        metavar="FILE",
+        help="a recorded answer; '-' or nothing for standard input",
+    )
+    add_provider(parser, or_else="found out from the answer")
+    add_status(parser)
+    parser.add_argument(
+        "--event",
+        type=whole_number,
+        metavar="N",
+        help="explain only the N-th event of a stream: the time it takes grows with the square of the events",
+    )
+    parser.add_argument("--json", action="store_true", help="write JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

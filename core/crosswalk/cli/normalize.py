@@ -16,8 +16,8 @@ from crosswalk.cli.answers import (
     guesses,
     response_of,
     total_size,
-    worked,
 )
+from crosswalk.cli.arguments import CAPTURES_HELP, add_reading, zoned_time
 from crosswalk.cli.inputs import (
     InputFault,
     InputItem,
@@ -26,10 +26,62 @@ from crosswalk.cli.inputs import (
     find_sources,
     records_of,
 )
-from crosswalk.cli.terminal import Progress, UsageError, write_json
+from crosswalk.cli.parser import Parser
+from crosswalk.cli.terminal import EXIT_STATUS, Progress, UsageError, write_json
 from crosswalk.codec.canonical import to_json
 from crosswalk.errors import CrosswalkError, MappingError
 from crosswalk.plugin.registry import registry
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description=f"""Map recorded answers, bodies or streams, to canonical JSON. {CAPTURES_HELP}
+            A record is a line of JSON Lines: an answer by itself, an object with "body" (text, or a JSON object) or
+            "body_base64" and perhaps "provider", "status" and "id", or a line of the results of OpenAI's or
+            Anthropic's batches. What cannot be mapped is reported on standard error
+            with its place, and the rest goes on. An error that the provider sent is an answer like any
+            other.""",
+        epilog=f"{EXIT_STATUS} An id that the provider did not send is made from the bytes: the same each time.",
+        examples=(
+            "crosswalk normalize answer.response.json",
+            "crosswalk normalize --provider openai log.jsonl > canonical.jsonl",
+            "curl -s localhost:11434/api/chat -d @question.json | crosswalk normalize",
+        ),
+    )
+    add_reading(parser)
+    parser.add_argument(
+        "--format",
+        choices=("json", "jsonl"),
+        help="json: one object, or an array of many; jsonl: a line each (default: json for one answer, "
+        "else jsonl)",
+    )
+    parser.add_argument(
+        "--indent",
+        action=argparse.BooleanOptionalAction,
+        help="break and indent what --format json writes (default: yes)",
+    )
+    parser.add_argument(
+        "--stream", action="store_true", help="write the deltas instead of the response, as they come"
+    )
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        help="write files into this folder instead, for crosswalk diff: a capture's canonical JSON as CASE.json, "
+        'a log again, with a "response" in each record; an earlier one is replaced',
+    )
+    parser.add_argument("--raw", action="store_true", help="write the provider's own events too")
+    parser.add_argument(
+        "--partial",
+        action="store_true",
+        help="where mapping fails, write what was received as an error response",
+    )
+    parser.add_argument(
+        "--created",
+        type=zoned_time,
+        metavar="TIME",
+        help="the time of answers without a time, in ISO 8601 with a zone (default: now)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,17 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
     work = partial(_mapped, arguments, writer.pretty)
     with Progress("normalizing", total_size(sources)) as progress, writer:
         tally = MappingTally(progress, "mapped")
-        for fault in faults:
-            tally.report(failed(fault))
-        for item, results in worked(sources, arguments, work):
-            for one in results:
-                if isinstance(one, Failed):
-                    tally.report(one, item)
-                elif isinstance(one, Guess):
-                    tally.note(one)
-                else:
-                    writer.write(one)
-            tally.take(item.size)
+        for one in tally.results(sources, faults, arguments, work):
+            writer.write(one)
     tally.write_total()
     return tally.status
 

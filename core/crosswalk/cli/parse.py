@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 
 from crosswalk import structured
+from crosswalk.cli.parser import Parser
 from crosswalk.cli.terminal import FAILED, OK, UsageError, say, write_json
 from crosswalk.errors import CrosswalkError
 from crosswalk.schemas.values import value_to_json
@@ -24,6 +25,36 @@ _SHIPPED_PARSERS: Final[dict[str, Callable[[], StructuredParser[Any]]]] = {
     "StructuredResponseV1_1": lambda: StructuredParser(structured.RESPONSE_VERSIONS, version="1.1"),
     "StructuredResponseV2": lambda: StructuredParser(structured.RESPONSE_VERSIONS, version="2.0"),
 }
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description="""Read a value of a schema out of a text: directly, extracted from fences and prose, or repaired;
+            or give the reason. Write the value, the stage that gave it and the reason as one JSON object.""",
+        epilog="Exit status: 0 there is a valid value, 1 there is none, 2 nothing could be tried.",
+        examples=("crosswalk parse answer.txt --schema my_module:Weather",),
+    )
+    parser.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="the text; '-' or nothing for standard input"
+    )
+    parser.add_argument(
+        "--schema",
+        default="StructuredResponse",
+        metavar="NAME",
+        help="StructuredResponse (the default), StructuredResponseV2, or module:Class for an attrs class, a Schema, "
+        "SchemaVersions or a parser of yours (the module is imported), or a file with a JSON Schema, such as book.json",
+    )
+    parser.add_argument(
+        "--partial",
+        choices=("refuse", "close", "accept"),
+        default="refuse",
+        help="what to do with a text that ends in the middle: refuse it, give it where only brackets are missing, or "
+        "give what is there; what is given is marked (default: refuse)",
+    )
+    parser.add_argument(
+        "--value", action="store_true", help="write the value alone; the stage goes to standard error"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,11 +11,11 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any, Final, NoReturn
 
 import attrs
 
-from crosswalk.cli.arguments import RECORDED_COMMANDS
 from crosswalk.cli.terminal import EXIT_STATUS, USAGE, OutputError, UsageError, write_text
 from crosswalk.plain_errors import CrosswalkError, PluginError
 from crosswalk.plugin.installed import Point, installed_points
@@ -110,47 +110,29 @@ def installed_commands() -> Mapping[str, InstalledCommand]:
 
 
 # ---------------------------------------------------------------------------------- parser
-# The parser of the command line, with examples for its help. It loads the arguments of the command that was typed.
+# The parser of the command line, with examples for its help. It loads the command that was typed.
 
 
-EXAMPLES: Final = {
-    "normalize": (
-        "crosswalk normalize answer.response.json",
-        "crosswalk normalize --provider openai log.jsonl > canonical.jsonl",
-        "curl -s localhost:11434/api/chat -d @question.json | crosswalk normalize",
-    ),
-    "providers": ("crosswalk providers",),
-    "check": ("crosswalk check --provider ollama captures/",),
-    "explain": ("crosswalk explain answer.response.json",),
-    "table": ("crosswalk table --html > crosswalk.html",),
-    "parse": ("crosswalk parse answer.txt --schema my_module:Weather",),
-    "diff": (
-        "crosswalk normalize log/ --output stored/",
-        "crosswalk diff log/ --stored stored/",
-    ),
-    "new-plugin": ("crosswalk new-plugin acme",),
-    "convert": ("crosswalk convert answer.response.json --to openai-chat",),
-    "ask": (
-        'crosswalk ask ollama:llama3.2 "Why is the sky blue?"',
-        "crosswalk ask --provider vllm --model m --base-url http://gpu:8000 - < question.txt",
-    ),
-    "models": ("crosswalk models ollama", "crosswalk models --base-url http://gpu:8000"),
-    "chat": ("crosswalk chat ollama:llama3.2 --session talk.json",),
-    "record": ('crosswalk record --provider ollama --model llama3.2 --output captures --name sky "Why?"',),
-    "demo": ("crosswalk demo",),
-    "report": (
-        "crosswalk report log.jsonl --by model,day",
-        "crosswalk report log.jsonl --html > report.html",
-        "crosswalk report --demo",
-    ),
-    "samples": ("crosswalk samples samples/",),
-    "completion": (
-        "crosswalk completion bash > ~/.local/share/bash-completion/completions/crosswalk",
-        "crosswalk completion zsh > ~/.zfunc/_crosswalk",
-        "crosswalk completion fish > ~/.config/fish/completions/crosswalk.fish",
-    ),
+COMMANDS: Final = {
+    "normalize": "map recorded answers to canonical JSON",
+    "providers": "list the installed providers",
+    "check": "test a provider's mapping on captures",
+    "explain": "show where each field of an answer went",
+    "table": "list which wire field is which canonical field, by provider",
+    "parse": "read a validated JSON value from a model's text",
+    "diff": "map stored answers again and show the changes of a new mapping",
+    "new-plugin": "write the project of a new provider plugin",
+    "convert": "write recorded answers in another wire form and list what it cannot express",
+    "report": "tokens, cost, errors and latencies of a log, by model, day and more",
+    "samples": "write a sample log to try the commands on",
+    "completion": "write a completion script for your shell",
+    "ask": "ask a model and show its answer as it arrives",
+    "models": "list the models of a server",
+    "chat": "talk to a model, in a session that is saved and resumed",
+    "record": "record a live exchange as a capture",
+    "demo": "see ask at work, without a model and without a network",
 }
-"""The lines to type, by command."""
+"""Crosswalk's own commands, with a line about each. The module of its name has the rest."""
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -163,7 +145,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         SystemExit: the command line is wrong, or asks for help or the version, which have been shown.
     """
     words = sys.argv[1:] if argv is None else argv
-    parser = _build(words[0] if words else None)
+    parser = _build(command=words[0] if words else None)
     if not words:
         parser.print_help(sys.stderr)
         parser.exit(USAGE)
@@ -182,7 +164,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def whole_parser() -> Parser:
     """The parser with the arguments of every command."""
-    return _build(None)
+    return _build(whole=True)
 
 
 class Parser(argparse.ArgumentParser):
@@ -197,6 +179,7 @@ class Parser(argparse.ArgumentParser):
         self.commands: Mapping[str, Parser] = {}
         self.declared: list[argparse.Action] = []
         self._epilog_text = epilog
+        self._examples: tuple[str, ...] = ()
         # Without a width, argparse would load archivers to ask how wide the terminal is.
         self._width = _terminal_width()
         # An option that is abbreviated today would be ambiguous with the next one that is added.
@@ -207,12 +190,18 @@ class Parser(argparse.ArgumentParser):
             **options,
         )
 
+    def describe(self, description: str, *, examples: tuple[str, ...], epilog: str = EXIT_STATUS) -> None:
+        """Set the texts of a command's help. The *epilog* and the *examples* follow the arguments."""
+        self.description = description
+        self._epilog_text = epilog
+        self._examples = examples
+
     def format_help(self) -> str:
         """The help, which ends with examples of the command."""
         self.description = self._filled(self.description or "")
         self.epilog = self._filled(self._epilog_text)
-        if examples := EXAMPLES.get(self.prog.rpartition(" ")[2]):
-            lines = "\n".join(f"  {line}" for line in examples)
+        if self._examples:
+            lines = "\n".join(f"  {line}" for line in self._examples)
             self.epilog += f"\n\nExamples:\n{lines}"
         return super().format_help()
 
@@ -242,8 +231,8 @@ class Parser(argparse.ArgumentParser):
             or right_word("a form", wrong_word)
             or meant(wrong_word, known_words)
         )
-        if "required: " in message and (examples := EXAMPLES.get(self.prog.rpartition(" ")[2])):
-            hint = f"; for example: {examples[0]}"
+        if "required: " in message and self._examples:
+            hint = f"; for example: {self._examples[0]}"
         is_answered = (
             hint or ": use " in message or "did you mean" in message or "it is an option of" in message
         )
@@ -287,8 +276,8 @@ def _terminal_width() -> int:
     return (width or 80) - 2
 
 
-def _build(command: str | None) -> Parser:
-    """The parser for *command*, or for every command where it is ``None`` or unknown, as for ``--help``."""
+def _build(*, command: str | None = None, whole: bool = False) -> Parser:
+    """The parser with the arguments of *command*, or of every command if it is *whole*, else with their names alone."""
     parser = Parser(
         prog="crosswalk", description="Any LLM server's answer as one canonical response.", epilog=EXIT_STATUS
     )
@@ -296,24 +285,29 @@ def _build(command: str | None) -> Parser:
     # Without "prog", argparse would ask how wide the terminal is to find it.
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, prog=parser.prog)
     parser.commands = commands.choices
-    adders = dict(RECORDED_COMMANDS)
-    if command not in adders:
-        from crosswalk.cli.arguments import LIVE_COMMANDS
-
-        adders |= LIVE_COMMANDS
-    if command in adders:
-        adders[command](commands)
+    if command in COMMANDS:
+        _add_own(command, commands)
         return parser
     installed_by_name = installed_commands()
     if command is not None and command in installed_by_name:
         installed_by_name[command].add_to(commands)
         return parser
-    for add in adders.values():
-        add(commands)
+    for name, summary in COMMANDS.items():
+        if whole:
+            _add_own(name, commands)
+        else:
+            commands.add_parser(name, help=summary)
     for name, installed_command in installed_by_name.items():
-        if name not in adders:
+        if name not in COMMANDS:
             installed_command.name_in(commands)
     return parser
+
+
+def _add_own(name: str, commands: argparse._SubParsersAction[Any]) -> None:
+    command = import_module(f"crosswalk.cli.{name.replace('-', '_')}")
+    parser = commands.add_parser(name, help=COMMANDS[name])
+    command.add_arguments(parser)
+    parser.set_defaults(run=command.run)
 
 
 class _Version(argparse.Action):

@@ -7,12 +7,28 @@ from typing import Any
 
 import orjson
 
+from crosswalk.cli.parser import Parser
 from crosswalk.cli.terminal import OK, write_json, write_table
 from crosswalk.errors import PluginError
 from crosswalk.plugin.registry import ProviderEntry, registry
 
 _HEADINGS = ("provider", "title", "state")
 _LONG_HEADINGS = (*_HEADINGS, "distribution", "endpoints", "speaks too", "asks")
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description="List every installed provider. One that is broken is a row with its error.",
+        epilog="Exit status: 0, also where a provider is broken: the list is what was asked for.",
+        examples=("crosswalk providers",),
+    )
+    parser.add_argument(
+        "--long",
+        action="store_true",
+        help="show the distribution, the endpoints and the formats of each, too",
+    )
+    parser.add_argument("--json", action="store_true", help="write JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,7 +15,18 @@ import httpx2
 import orjson
 from anyio.from_thread import start_blocking_portal
 
-from crosswalk.cli.ask import endpoint_of, name_words, request_of, tokens_line, turns_of
+from crosswalk.cli.ask import (
+    EXIT_HELP,
+    KEY_HELP,
+    add_asking,
+    add_prompt,
+    endpoint_of,
+    name_words,
+    request_of,
+    tokens_line,
+    turns_of,
+)
+from crosswalk.cli.parser import Parser
 from crosswalk.cli.terminal import FAILED, INTERRUPTED, OK, UsageError, harmless, say, write_text
 from crosswalk.drafts import written
 from crosswalk.errors import ConfigurationError, CrosswalkError
@@ -135,6 +146,46 @@ class Folder:
 
 
 _MOST_BYTES: Final = DEFAULT.total_bytes
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description=f"""Ask a server once and keep its answer, byte for byte, as a capture: CASE.response.json for a
+            whole answer, CASE_stream.response.sse or .ndjson for a stream, the request's body next to it, and a line
+            in MANIFEST.jsonl. normalize, check, explain and diff read it. Every answer is recorded, an
+            error too. No request is repeated, no file is overwritten, and no credential is written. {KEY_HELP}""",
+        epilog=EXIT_HELP,
+        examples=('crosswalk record --provider ollama --model llama3.2 --output captures --name sky "Why?"',),
+    )
+    add_prompt(parser)
+    add_asking(parser)
+    parser.add_argument("--output", required=True, metavar="DIR", help="the folder of the captures")
+    parser.add_argument(
+        "--name",
+        required=True,
+        metavar="CASE",
+        help="what to call it: letters, digits, and - or _ between them",
+    )
+    form_group = parser.add_mutually_exclusive_group()
+    form_group.add_argument(
+        "--stream",
+        dest="forms",
+        action="store_const",
+        const=(True,),
+        help="ask for a stream (the default)",
+    )
+    form_group.add_argument(
+        "--no-stream", dest="forms", action="store_const", const=(False,), help="ask for a whole answer"
+    )
+    form_group.add_argument(
+        "--both",
+        dest="forms",
+        action="store_const",
+        const=(False, True),
+        help="ask for both, one after the other; if their content is the same, they are a pair, which check compares",
+    )
+    parser.set_defaults(forms=(True,))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -29,6 +29,7 @@ from crosswalk.cli.answers import (
     vendor_of,
     worked,
 )
+from crosswalk.cli.arguments import add_reading
 from crosswalk.cli.inputs import (
     InputFault,
     InputItem,
@@ -37,6 +38,7 @@ from crosswalk.cli.inputs import (
     find_sources,
     records_of,
 )
+from crosswalk.cli.parser import Parser
 from crosswalk.cli.proposals import Proposal, Proposals, proposal_of
 from crosswalk.cli.report_rows import GROUPINGS, Group, Groups, ReportRow, Spans, row_of
 from crosswalk.cli.samples import SAMPLE_LOG
@@ -75,6 +77,58 @@ _SHORT_HEADINGS: Final = ("n", "err", "% err", "in", "out", "cached", "cost", "p
 """Those of a terminal, where a table has to fit 80 columns."""
 _MIN_WIDE_COLUMNS: Final = 100
 """The least columns of a terminal that show the last percentile."""
+
+
+def _groupings(text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        try:
+            parse_path(name)
+        except ValueError:
+            grouping_names = ", ".join(GROUPINGS)
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is neither a path nor one of {grouping_names}"
+            ) from None
+    return names
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description="""Count what a log of exchanges holds: tokens, cost, errors by kind, latency percentiles, finish reasons
+            and broken tool calls. The input is a raw log, or a folder that crosswalk batch wrote.""",
+        epilog="Exit status: 0 the report is written, and exchanges that cannot be read count as errors; 1 a file could "
+        "not be read; 2 nothing could be tried.",
+        examples=(
+            "crosswalk report log.jsonl --by model,day",
+            "crosswalk report log.jsonl --html > report.html",
+            "crosswalk report --demo",
+        ),
+    )
+    add_reading(parser)
+    parser.add_argument(
+        "--by",
+        type=_groupings,
+        default=["model"],
+        metavar="NAMES",
+        help="what to group by, with commas between: model, day, hour, vendor, provider, status, finish, error, "
+        "session, user, team, tier, tags, tag (each on its own), logged_vendor, or the path of any value in a line, such as "
+        "metadata.tenant (default: model)",
+    )
+    form_group = parser.add_mutually_exclusive_group()
+    form_group.add_argument("--csv", action="store_true", help="write CSV")
+    form_group.add_argument("--html", action="store_true", help="write a page to look at")
+    parser.add_argument(
+        "--prices",
+        action="store_true",
+        help="estimate missing costs by list prices (needs the extra prices)",
+    )
+    parser.add_argument(
+        "--verbose",
+        action="store_true",
+        help="list each exchange that cannot be read, with its place and the reason",
+    )
+    parser.add_argument("--demo", action="store_true", help="report on the log that comes with Crosswalk")
 
 
 def run(arguments: argparse.Namespace) -> int:

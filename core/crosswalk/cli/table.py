@@ -8,16 +8,57 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from crosswalk.cli.arguments import CAPTURES_HELP, add_paths
 from crosswalk.cli.crosswalk_page import html_page
 from crosswalk.cli.crosswalks import Crosswalk, endpoint_of, headings, markdown_page, pieces, sections
 from crosswalk.cli.inputs import find_captures, read_capture
-from crosswalk.cli.terminal import FAILED, OK, Progress, UsageError, harmless, say, write_table, write_text
+from crosswalk.cli.parser import Parser
+from crosswalk.cli.terminal import (
+    EXIT_STATUS,
+    FAILED,
+    OK,
+    Progress,
+    UsageError,
+    harmless,
+    say,
+    write_table,
+    write_text,
+)
 from crosswalk.errors import ConfigurationError, PluginError
 from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.corpus import Corpus
 
 _PROJECT_CAPTURES = Path("tests/captures")
+
+
+def add_arguments(parser: Parser) -> None:
+    """Describe the command and add its arguments."""
+    parser.describe(
+        description=f"""Write which path of the providers' answers lands in which canonical paths, found out by
+            changing every leaf of captures and mapping again. {CAPTURES_HELP}""",
+        epilog=f"""Without PATH the captures that the provider's package ships in a folder 'captures' are
+            taken, else those in tests/captures/PROVIDER below the working directory, else those that come with Crosswalk.
+            With several providers, PATH is a folder that has one for each, by its name. {EXIT_STATUS}""",
+        examples=("crosswalk table --html > crosswalk.html",),
+    )
+    parser.add_argument(
+        "provider",
+        nargs="?",
+        metavar="PROVIDER",
+        help="the provider id, or several with commas between them (default: all that are installed)",
+    )
+    add_paths(parser, "captures, or folders of them")
+    parser.add_argument(
+        "--format", choices=("text", "markdown", "html"), default="text", help="(default: text)"
+    )
+    parser.add_argument(
+        "--html",
+        dest="format",
+        action="store_const",
+        const="html",
+        help="the same as --format html: one page that needs no other file",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

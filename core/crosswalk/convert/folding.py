@@ -37,7 +37,6 @@ from crosswalk.responses.messages import (
     ResponseReasoningItem,
 )
 from crosswalk.responses.reading import parse, parse_input_item, parse_item, to_dict
-from crosswalk.responses.tools import ContainerReference
 from crosswalk.responses.vocabulary import MessageRole
 from crosswalk.types.message import (
     AudioPart,
@@ -190,7 +189,7 @@ class _Folder:
         match self._type:
             case "tool_search_call" | "tool_search_output":
                 return bool(item.execution == "server")
-            case "shell_call" if isinstance(item.environment, ContainerReference):
+            case "shell_call" if (item.environment or {}).get("type") == "container_reference":
                 self._hosted_call_ids.add(item.call_id)
         return self._type in ("shell_call", "shell_call_output") and item.call_id in self._hosted_call_ids
 

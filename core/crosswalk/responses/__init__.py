@@ -5,40 +5,6 @@ sent, or sent as ``null``. ``presence`` distinguishes the two. Fields without an
 :func:`to_json` writes the JSON value that :func:`parse_response`, :func:`parse_event`, :func:`parse_item` and
 :func:`parse` read. Class names are those of the official SDK. A field named like a keyword has an underscore
 (``async_``).
-
-====================== ===============================================================================================
-``records``            how a type is declared: ``@record class X(ResponsesRecord)``
-``hooks``              how cattrs reads and writes records
-``making``             the values that their constructors accept
-``families``           unions whose members are distinguished by ``type``
-``unions``             the unions, loaded when needed
-``reading``            ``parse…``, ``to_json``, ``to_dict``, and ``unknown="raise"`` or ``"keep"`` (``UnknownItem`` …)
-``response``           ``Response`` and its token counts, with its parts in ``details`` and ``formats``
-``parsed``             ``ParsedResponse[T]``
-``items``              the unions ``ResponseOutputItem`` and ``ResponseInputItem``, and ``register_item``
-``messages``           ``ResponseOutputMessage``, ``InputMessage``, ``EasyInputMessage``, ``ResponseReasoningItem``
-``function_calls``     calls that the client answers, and their outputs (``ToolOutput``)
-``search_calls``       file search, web search, tool search
-``server_calls``       code interpreter, image generation, MCP
-``computer_calls``     computer use
-``shell_calls``        shells and patches
-``content``            content parts and log probabilities
-``annotations``        the sources that a text cites
-``tools``              tool definitions, with ``function_tools`` and ``search_tools``
-``tool_choice``        the choice of a tool
-``containers``         the environments of tools
-``params``             ``ResponseCreateParams``
-``events``             the union ``ResponseStreamEvent`` and every event, and ``register_event``
-``accumulator``        ``ResponseAccumulator``: events to snapshots of the response
-``toolkit``            ``ResponseToolCall``: the calls of all tools behind one interface, and ``register_tool_call``
-``chunks``             the results of tool calls in one form
-``cited``              ``CitedResponse``: sources, numbered, located in the text and compressed
-``pipeline``           ``StreamHandler``: events through processors to displays
-``display``            ``DisplayStrategy``: plain text, live terminal, JSON Lines
-``vocabulary``         statuses and roles, which are closed sets
-``ids``                ids with prefixes, generated and checked
-``errors``             the exceptions
-====================== ===============================================================================================
 """
 
 from __future__ import annotations
@@ -53,83 +19,10 @@ if TYPE_CHECKING:
         ResponseSnapshot as ResponseSnapshot,
         snapshots as snapshots,
     )
-    from crosswalk.responses.citations import (
-        Chunk as Chunk,
-        CitationAnnotation as CitationAnnotation,
-        CitationMarker as CitationMarker,
-        CompressionMode as CompressionMode,
-        CompressionReport as CompressionReport,
-        NumberedSource as NumberedSource,
-    )
-    from crosswalk.responses.cited import (
-        CitedResponse as CitedResponse,
-    )
-    from crosswalk.responses.content import (
-        AccessPrograms as AccessPrograms,
-        Annotation as Annotation,
-        AnnotationContainerFileCitation as AnnotationContainerFileCitation,
-        AnnotationFileCitation as AnnotationFileCitation,
-        AnnotationFilePath as AnnotationFilePath,
-        AnnotationURLCitation as AnnotationURLCitation,
-        CacheHit as CacheHit,
-        CacheMiss as CacheMiss,
-        ComparisonResponseNotFound as ComparisonResponseNotFound,
-        Conversation as Conversation,
-        DiagnosticsUnavailable as DiagnosticsUnavailable,
-        ErrorBody as ErrorBody,
-        ErrorDetail as ErrorDetail,
-        ImageOptions as ImageOptions,
-        IncompleteDetails as IncompleteDetails,
-        InputContent as InputContent,
-        InputTransformation as InputTransformation,
-        Logprob as Logprob,
-        Misalignment as Misalignment,
-        MisalignmentSteer as MisalignmentSteer,
-        Moderation as Moderation,
-        ModerationError as ModerationError,
-        ModerationOutcome as ModerationOutcome,
-        ModerationResult as ModerationResult,
-        OutputContent as OutputContent,
-        PromptCacheBreakpoint as PromptCacheBreakpoint,
-        PromptCacheDiagnostics as PromptCacheDiagnostics,
-        PromptCacheOptions as PromptCacheOptions,
-        Reasoning as Reasoning,
-        ReasoningText as ReasoningText,
-        ResponseError as ResponseError,
-        ResponseFormatJSONObject as ResponseFormatJSONObject,
-        ResponseFormatText as ResponseFormatText,
-        ResponseFormatTextConfig as ResponseFormatTextConfig,
-        ResponseFormatTextJSONSchemaConfig as ResponseFormatTextJSONSchemaConfig,
-        ResponseInputFile as ResponseInputFile,
-        ResponseInputImage as ResponseInputImage,
-        ResponseInputText as ResponseInputText,
-        ResponseOutputRefusal as ResponseOutputRefusal,
-        ResponseOutputText as ResponseOutputText,
-        ResponsePrompt as ResponsePrompt,
-        ResponseTextConfig as ResponseTextConfig,
-        StreamedPart as StreamedPart,
-        SummaryText as SummaryText,
-        TopLogprob as TopLogprob,
-        UnknownAnnotation as UnknownAnnotation,
-        UnknownCacheDiagnostics as UnknownCacheDiagnostics,
-        UnknownModeration as UnknownModeration,
-        UnknownPart as UnknownPart,
-        UnknownTextFormat as UnknownTextFormat,
-        UnknownTransformation as UnknownTransformation,
-    )
-    from crosswalk.responses.display import (
-        DisplayFactory as DisplayFactory,
-        DisplayRegistry as DisplayRegistry,
-        DisplayStrategy as DisplayStrategy,
-        UnknownDisplayError as UnknownDisplayError,
-        Update as Update,
-        UpdateKind as UpdateKind,
-    )
-    from crosswalk.responses.events.answer import (
+    from crosswalk.responses.answer_events import (
         Event as Event,
         ItemEvent as ItemEvent,
         PartEvent as PartEvent,
-        RequiredInput as RequiredInput,
         ResponseAudioDeltaEvent as ResponseAudioDeltaEvent,
         ResponseAudioDoneEvent as ResponseAudioDoneEvent,
         ResponseAudioTranscriptDeltaEvent as ResponseAudioTranscriptDeltaEvent,
@@ -164,12 +57,67 @@ if TYPE_CHECKING:
         ResponseSteerPendingEvent as ResponseSteerPendingEvent,
         ResponseTextDeltaEvent as ResponseTextDeltaEvent,
         ResponseTextDoneEvent as ResponseTextDoneEvent,
-        Steer as Steer,
-        SteerError as SteerError,
         SummaryEvent as SummaryEvent,
         UnknownEvent as UnknownEvent,
     )
-    from crosswalk.responses.events.calls import (
+    from crosswalk.responses.citations import (
+        Chunk as Chunk,
+        CitationAnnotation as CitationAnnotation,
+        CitationMarker as CitationMarker,
+        CompressionMode as CompressionMode,
+        CompressionReport as CompressionReport,
+        NumberedSource as NumberedSource,
+    )
+    from crosswalk.responses.cited import (
+        CitedResponse as CitedResponse,
+    )
+    from crosswalk.responses.content import (
+        Annotation as Annotation,
+        AnnotationContainerFileCitation as AnnotationContainerFileCitation,
+        AnnotationFileCitation as AnnotationFileCitation,
+        AnnotationFilePath as AnnotationFilePath,
+        AnnotationURLCitation as AnnotationURLCitation,
+        Conversation as Conversation,
+        ErrorBody as ErrorBody,
+        ErrorDetail as ErrorDetail,
+        IncompleteDetails as IncompleteDetails,
+        InputContent as InputContent,
+        Logprob as Logprob,
+        OutputContent as OutputContent,
+        Reasoning as Reasoning,
+        ReasoningText as ReasoningText,
+        ResponseError as ResponseError,
+        ResponseFormatJSONObject as ResponseFormatJSONObject,
+        ResponseFormatText as ResponseFormatText,
+        ResponseFormatTextConfig as ResponseFormatTextConfig,
+        ResponseFormatTextJSONSchemaConfig as ResponseFormatTextJSONSchemaConfig,
+        ResponseInputFile as ResponseInputFile,
+        ResponseInputImage as ResponseInputImage,
+        ResponseInputText as ResponseInputText,
+        ResponseOutputRefusal as ResponseOutputRefusal,
+        ResponseOutputText as ResponseOutputText,
+        ResponsePrompt as ResponsePrompt,
+        ResponseTextConfig as ResponseTextConfig,
+        StreamedPart as StreamedPart,
+        SummaryText as SummaryText,
+        TopLogprob as TopLogprob,
+        UnknownAnnotation as UnknownAnnotation,
+        UnknownPart as UnknownPart,
+        UnknownTextFormat as UnknownTextFormat,
+    )
+    from crosswalk.responses.display import (
+        DisplayFactory as DisplayFactory,
+        DisplayRegistry as DisplayRegistry,
+        DisplayStrategy as DisplayStrategy,
+        JSONLinesDisplay as JSONLinesDisplay,
+        LiveDisplay as LiveDisplay,
+        PlainTextDisplay as PlainTextDisplay,
+        UnknownDisplayError as UnknownDisplayError,
+        Update as Update,
+        UpdateKind as UpdateKind,
+        displays as displays,
+    )
+    from crosswalk.responses.events import (
         KnownStreamEvent as KnownStreamEvent,
         ResponseApplyPatchCallOperationDiffDeltaEvent as ResponseApplyPatchCallOperationDiffDeltaEvent,
         ResponseApplyPatchCallOperationDiffDoneEvent as ResponseApplyPatchCallOperationDiffDoneEvent,
@@ -214,21 +162,14 @@ if TYPE_CHECKING:
     )
     from crosswalk.responses.function_tools import (
         CustomTool as CustomTool,
-        CustomToolFormat as CustomToolFormat,
         FunctionTool as FunctionTool,
-        GrammarFormat as GrammarFormat,
         NamespaceTool as NamespaceTool,
-        TextFormat as TextFormat,
         ToolChoice as ToolChoice,
         ToolChoiceAllowed as ToolChoiceAllowed,
-        ToolChoiceApplyPatch as ToolChoiceApplyPatch,
         ToolChoiceCustom as ToolChoiceCustom,
         ToolChoiceFunction as ToolChoiceFunction,
         ToolChoiceMcp as ToolChoiceMcp,
-        ToolChoiceProgrammatic as ToolChoiceProgrammatic,
-        ToolChoiceShell as ToolChoiceShell,
         ToolChoiceTypes as ToolChoiceTypes,
-        UnknownFormat as UnknownFormat,
         UnknownTool as UnknownTool,
         UnknownToolChoice as UnknownToolChoice,
     )
@@ -240,19 +181,13 @@ if TYPE_CHECKING:
         DoubleClick as DoubleClick,
         Drag as Drag,
         DragPath as DragPath,
-        ExitOutcome as ExitOutcome,
         ItemReference as ItemReference,
         Keypress as Keypress,
         KnownInputItem as KnownInputItem,
         KnownOutputItem as KnownOutputItem,
-        LocalShellAction as LocalShellAction,
         LocalShellCall as LocalShellCall,
         LocalShellCallOutput as LocalShellCallOutput,
         Move as Move,
-        PatchCreateFile as PatchCreateFile,
-        PatchDeleteFile as PatchDeleteFile,
-        PatchOperation as PatchOperation,
-        PatchUpdateFile as PatchUpdateFile,
         Program as Program,
         ProgramOutput as ProgramOutput,
         ResponseApplyPatchToolCall as ResponseApplyPatchToolCall,
@@ -262,7 +197,6 @@ if TYPE_CHECKING:
         ResponseComputerToolCallOutputItem as ResponseComputerToolCallOutputItem,
         ResponseComputerToolCallOutputScreenshot as ResponseComputerToolCallOutputScreenshot,
         ResponseConfigurationUpdateItem as ResponseConfigurationUpdateItem,
-        ResponseFunctionShellCallOutputContent as ResponseFunctionShellCallOutputContent,
         ResponseFunctionShellToolCall as ResponseFunctionShellToolCall,
         ResponseFunctionShellToolCallOutput as ResponseFunctionShellToolCallOutput,
         ResponseInputItem as ResponseInputItem,
@@ -271,19 +205,12 @@ if TYPE_CHECKING:
         Screenshot as Screenshot,
         Scroll as Scroll,
         ShellAction as ShellAction,
-        ShellOutcome as ShellOutcome,
-        TimeoutOutcome as TimeoutOutcome,
         Type as Type,
         UnknownComputerAction as UnknownComputerAction,
-        UnknownPatchOperation as UnknownPatchOperation,
-        UnknownShellOutcome as UnknownShellOutcome,
         Wait as Wait,
         register_item as register_item,
     )
     from crosswalk.responses.messages import (
-        Caller as Caller,
-        CallerDirect as CallerDirect,
-        CallerProgram as CallerProgram,
         EasyInputMessage as EasyInputMessage,
         InputMessage as InputMessage,
         Item as Item,
@@ -294,7 +221,6 @@ if TYPE_CHECKING:
         ResponseOutputMessage as ResponseOutputMessage,
         ResponseReasoningItem as ResponseReasoningItem,
         ToolOutput as ToolOutput,
-        UnknownCaller as UnknownCaller,
         UnknownItem as UnknownItem,
     )
     from crosswalk.responses.parsed import (
@@ -307,12 +233,6 @@ if TYPE_CHECKING:
         StreamHandler as StreamHandler,
         aread_events as aread_events,
         read_events as read_events,
-    )
-    from crosswalk.responses.plain_display import (
-        JSONLinesDisplay as JSONLinesDisplay,
-        PlainTextDisplay as PlainTextDisplay,
-        displays as displays,
-        live_display as live_display,
     )
     from crosswalk.responses.processors import (
         CitationProcessor as CitationProcessor,
@@ -350,22 +270,11 @@ if TYPE_CHECKING:
         record as record,
     )
     from crosswalk.responses.response import (
-        CachedTokensDetails as CachedTokensDetails,
-        CacheWriteTokensDetails as CacheWriteTokensDetails,
-        ContextManagement as ContextManagement,
-        ImageGenerationUsage as ImageGenerationUsage,
         InputTokensDetails as InputTokensDetails,
-        ModalityTokens as ModalityTokens,
-        ModerationOptions as ModerationOptions,
-        ModerationPolicy as ModerationPolicy,
-        ModerationRule as ModerationRule,
         OutputTokensDetails as OutputTokensDetails,
         Response as Response,
         ResponseCreateParams as ResponseCreateParams,
         ResponseUsage as ResponseUsage,
-        StreamOptions as StreamOptions,
-        ToolUsage as ToolUsage,
-        WebSearchUsage as WebSearchUsage,
     )
     from crosswalk.responses.server_calls import (
         ActionFind as ActionFind,
@@ -377,18 +286,12 @@ if TYPE_CHECKING:
         FilePage as FilePage,
         FileSearchResult as FileSearchResult,
         FoundDocument as FoundDocument,
-        HTTPError as HTTPError,
         ImageGenerationCall as ImageGenerationCall,
-        ImageGenerationError as ImageGenerationError,
-        ImageModerationDetails as ImageModerationDetails,
         McpApprovalRequest as McpApprovalRequest,
         McpApprovalResponse as McpApprovalResponse,
         McpCall as McpCall,
-        McpCallError as McpCallError,
         McpListTools as McpListTools,
-        McpProtocolError as McpProtocolError,
         McpTool as McpTool,
-        McpToolExecutionError as McpToolExecutionError,
         ResponseCodeInterpreterToolCall as ResponseCodeInterpreterToolCall,
         ResponseDocumentFinderToolCall as ResponseDocumentFinderToolCall,
         ResponseFileReaderToolCall as ResponseFileReaderToolCall,
@@ -397,9 +300,7 @@ if TYPE_CHECKING:
         ResponseToolSearchCall as ResponseToolSearchCall,
         ResponseToolSearchOutputItem as ResponseToolSearchOutputItem,
         ResponseXSearchToolCall as ResponseXSearchToolCall,
-        SvgUsage as SvgUsage,
         UnknownCodeInterpreterOutput as UnknownCodeInterpreterOutput,
-        UnknownMcpCallError as UnknownMcpCallError,
         UnknownWebSearchAction as UnknownWebSearchAction,
         UnknownWebSearchSource as UnknownWebSearchSource,
         WebSearchAction as WebSearchAction,
@@ -427,71 +328,36 @@ if TYPE_CHECKING:
     from crosswalk.responses.tools import (
         ApplyPatchTool as ApplyPatchTool,
         CodeInterpreter as CodeInterpreter,
-        CodeInterpreterContainer as CodeInterpreterContainer,
-        ComparisonFilter as ComparisonFilter,
-        CompoundFilter as CompoundFilter,
         ComputerTool as ComputerTool,
         ComputerUsePreviewTool as ComputerUsePreviewTool,
-        ContainerAuto as ContainerAuto,
-        ContainerNetworkPolicyAllowlist as ContainerNetworkPolicyAllowlist,
-        ContainerNetworkPolicyDisabled as ContainerNetworkPolicyDisabled,
-        ContainerNetworkPolicyDomainSecret as ContainerNetworkPolicyDomainSecret,
-        ContainerReference as ContainerReference,
         DocumentFinderTool as DocumentFinderTool,
         FileReaderTool as FileReaderTool,
-        FileSearchFilter as FileSearchFilter,
         FileSearchTool as FileSearchTool,
         FunctionShellTool as FunctionShellTool,
-        HybridSearch as HybridSearch,
         ImageGeneration as ImageGeneration,
-        ImageMask as ImageMask,
-        InlineSkill as InlineSkill,
-        InlineSkillSource as InlineSkillSource,
-        LocalEnvironment as LocalEnvironment,
         LocalShell as LocalShell,
-        LocalSkill as LocalSkill,
         Mcp as Mcp,
-        McpApprovalFilter as McpApprovalFilter,
-        McpToolFilter as McpToolFilter,
-        NetworkPolicy as NetworkPolicy,
         ProgrammaticToolCalling as ProgrammaticToolCalling,
-        RankingOptions as RankingOptions,
-        ShellEnvironment as ShellEnvironment,
-        Skill as Skill,
-        SkillReference as SkillReference,
-        SvgOptions as SvgOptions,
-        SvgReasoning as SvgReasoning,
         Tool as Tool,
         ToolSearchTool as ToolSearchTool,
-        UnknownEnvironment as UnknownEnvironment,
-        UserLocation as UserLocation,
-        WebSearchFilters as WebSearchFilters,
         WebSearchPreviewTool as WebSearchPreviewTool,
         WebSearchTool as WebSearchTool,
         XSearchTool as XSearchTool,
     )
     from crosswalk.responses.vocabulary import (
-        ApplyPatchCallOutputStatus as ApplyPatchCallOutputStatus,
-        ApplyPatchCallStatus as ApplyPatchCallStatus,
-        CodeInterpreterCallStatus as CodeInterpreterCallStatus,
-        ComputerCallOutputStatus as ComputerCallOutputStatus,
-        FileSearchCallStatus as FileSearchCallStatus,
+        CallStatus as CallStatus,
         IdKind as IdKind,
-        ImageGenerationCallStatus as ImageGenerationCallStatus,
         IncompleteDetailsReason as IncompleteDetailsReason,
         InvalidIdError as InvalidIdError,
         ItemStatus as ItemStatus,
-        McpCallStatus as McpCallStatus,
         MessageRole as MessageRole,
         NotAStreamError as NotAStreamError,
-        ProgramOutputStatus as ProgramOutputStatus,
         ResponsesError as ResponsesError,
         ResponsesParseError as ResponsesParseError,
         ResponseStatus as ResponseStatus,
         ResponsesValueError as ResponsesValueError,
         SnapshotError as SnapshotError,
         UnknownTypeError as UnknownTypeError,
-        WebSearchCallStatus as WebSearchCallStatus,
         check_id as check_id,
         id_kind as id_kind,
         make_id as make_id,
@@ -502,42 +368,37 @@ else:
         __name__,
         {
             "crosswalk.responses.accumulator": "ResponseAccumulator ResponseSnapshot snapshots",
+            "crosswalk.responses.answer_events": (
+                "Event ItemEvent PartEvent ResponseAudioDeltaEvent ResponseAudioDoneEvent "
+                "ResponseAudioTranscriptDeltaEvent ResponseAudioTranscriptDoneEvent ResponseCancelledEvent "
+                "ResponseCompletedEvent ResponseContentPartAddedEvent ResponseContentPartDoneEvent "
+                "ResponseCreatedEvent ResponseErrorEvent ResponseEvent ResponseFailedEvent ResponseInProgressEvent "
+                "ResponseIncompleteEvent ResponseKeepAliveEvent ResponseOutputItemAddedEvent "
+                "ResponseOutputItemDoneEvent ResponseOutputTextAnnotationAddedEvent ResponseQueuedEvent "
+                "ResponseReasoningPartAddedEvent ResponseReasoningPartDoneEvent "
+                "ResponseReasoningSummaryPartAddedEvent ResponseReasoningSummaryPartDoneEvent "
+                "ResponseReasoningSummaryTextDeltaEvent ResponseReasoningSummaryTextDoneEvent "
+                "ResponseReasoningTextDeltaEvent ResponseReasoningTextDoneEvent ResponseRefusalDeltaEvent "
+                "ResponseRefusalDoneEvent ResponseSteerAcceptedEvent ResponseSteerFailedEvent "
+                "ResponseSteerPendingEvent ResponseTextDeltaEvent ResponseTextDoneEvent SummaryEvent UnknownEvent"
+            ),
             "crosswalk.responses.citations": (
                 "Chunk CitationAnnotation CitationMarker CompressionMode CompressionReport NumberedSource"
             ),
             "crosswalk.responses.cited": "CitedResponse",
             "crosswalk.responses.content": (
-                "AccessPrograms Annotation AnnotationContainerFileCitation AnnotationFileCitation "
-                "AnnotationFilePath AnnotationURLCitation CacheHit CacheMiss ComparisonResponseNotFound "
-                "Conversation DiagnosticsUnavailable ErrorBody ErrorDetail ImageOptions IncompleteDetails "
-                "InputContent InputTransformation Logprob Misalignment MisalignmentSteer Moderation "
-                "ModerationError ModerationOutcome ModerationResult OutputContent PromptCacheBreakpoint "
-                "PromptCacheDiagnostics PromptCacheOptions Reasoning ReasoningText ResponseError "
-                "ResponseFormatJSONObject ResponseFormatText ResponseFormatTextConfig "
-                "ResponseFormatTextJSONSchemaConfig ResponseInputFile ResponseInputImage ResponseInputText "
-                "ResponseOutputRefusal ResponseOutputText ResponsePrompt ResponseTextConfig StreamedPart "
-                "SummaryText TopLogprob UnknownAnnotation UnknownCacheDiagnostics UnknownModeration "
-                "UnknownPart UnknownTextFormat UnknownTransformation"
+                "Annotation AnnotationContainerFileCitation AnnotationFileCitation AnnotationFilePath "
+                "AnnotationURLCitation Conversation ErrorBody ErrorDetail IncompleteDetails InputContent Logprob "
+                "OutputContent Reasoning ReasoningText ResponseError ResponseFormatJSONObject ResponseFormatText "
+                "ResponseFormatTextConfig ResponseFormatTextJSONSchemaConfig ResponseInputFile ResponseInputImage "
+                "ResponseInputText ResponseOutputRefusal ResponseOutputText ResponsePrompt ResponseTextConfig "
+                "StreamedPart SummaryText TopLogprob UnknownAnnotation UnknownPart UnknownTextFormat"
             ),
             "crosswalk.responses.display": (
-                "DisplayFactory DisplayRegistry DisplayStrategy UnknownDisplayError Update UpdateKind"
+                "DisplayFactory DisplayRegistry DisplayStrategy JSONLinesDisplay LiveDisplay PlainTextDisplay "
+                "UnknownDisplayError Update UpdateKind displays"
             ),
-            "crosswalk.responses.events.answer": (
-                "Event ItemEvent PartEvent RequiredInput ResponseAudioDeltaEvent ResponseAudioDoneEvent "
-                "ResponseAudioTranscriptDeltaEvent ResponseAudioTranscriptDoneEvent ResponseCancelledEvent "
-                "ResponseCompletedEvent ResponseContentPartAddedEvent ResponseContentPartDoneEvent "
-                "ResponseCreatedEvent ResponseErrorEvent ResponseEvent ResponseFailedEvent "
-                "ResponseInProgressEvent ResponseIncompleteEvent ResponseKeepAliveEvent "
-                "ResponseOutputItemAddedEvent ResponseOutputItemDoneEvent "
-                "ResponseOutputTextAnnotationAddedEvent ResponseQueuedEvent ResponseReasoningPartAddedEvent "
-                "ResponseReasoningPartDoneEvent ResponseReasoningSummaryPartAddedEvent "
-                "ResponseReasoningSummaryPartDoneEvent ResponseReasoningSummaryTextDeltaEvent "
-                "ResponseReasoningSummaryTextDoneEvent ResponseReasoningTextDeltaEvent "
-                "ResponseReasoningTextDoneEvent ResponseRefusalDeltaEvent ResponseRefusalDoneEvent "
-                "ResponseSteerAcceptedEvent ResponseSteerFailedEvent ResponseSteerPendingEvent "
-                "ResponseTextDeltaEvent ResponseTextDoneEvent Steer SteerError SummaryEvent UnknownEvent"
-            ),
-            "crosswalk.responses.events.calls": (
+            "crosswalk.responses.events": (
                 "KnownStreamEvent ResponseApplyPatchCallOperationDiffDeltaEvent "
                 "ResponseApplyPatchCallOperationDiffDoneEvent ResponseCodeInterpreterCallCodeDeltaEvent "
                 "ResponseCodeInterpreterCallCodeDoneEvent ResponseCodeInterpreterCallCompletedEvent "
@@ -548,94 +409,70 @@ else:
                 "ResponseFunctionCallArgumentsDeltaEvent ResponseFunctionCallArgumentsDoneEvent "
                 "ResponseImageGenCallCompletedEvent ResponseImageGenCallGeneratingEvent "
                 "ResponseImageGenCallInProgressEvent ResponseImageGenCallPartialImageEvent "
-                "ResponseMcpCallArgumentsDeltaEvent ResponseMcpCallArgumentsDoneEvent "
-                "ResponseMcpCallCompletedEvent ResponseMcpCallFailedEvent ResponseMcpCallInProgressEvent "
-                "ResponseMcpListToolsCompletedEvent ResponseMcpListToolsFailedEvent "
-                "ResponseMcpListToolsInProgressEvent ResponseShellCallCommandAddedEvent "
-                "ResponseShellCallCommandDeltaEvent ResponseShellCallCommandDoneEvent "
-                "ResponseShellCallOutputContentDeltaEvent ResponseShellCallOutputContentDoneEvent "
-                "ResponseStreamEvent ResponseToolStatusEvent ResponseWebSearchCallCompletedEvent "
-                "ResponseWebSearchCallInProgressEvent ResponseWebSearchCallSearchingEvent ShellCommandEvent "
-                "ShellOutputDelta register_event"
+                "ResponseMcpCallArgumentsDeltaEvent ResponseMcpCallArgumentsDoneEvent ResponseMcpCallCompletedEvent "
+                "ResponseMcpCallFailedEvent ResponseMcpCallInProgressEvent ResponseMcpListToolsCompletedEvent "
+                "ResponseMcpListToolsFailedEvent ResponseMcpListToolsInProgressEvent "
+                "ResponseShellCallCommandAddedEvent ResponseShellCallCommandDeltaEvent "
+                "ResponseShellCallCommandDoneEvent ResponseShellCallOutputContentDeltaEvent "
+                "ResponseShellCallOutputContentDoneEvent ResponseStreamEvent ResponseToolStatusEvent "
+                "ResponseWebSearchCallCompletedEvent ResponseWebSearchCallInProgressEvent "
+                "ResponseWebSearchCallSearchingEvent ShellCommandEvent ShellOutputDelta register_event"
             ),
             "crosswalk.responses.function_tools": (
-                "CustomTool CustomToolFormat FunctionTool GrammarFormat NamespaceTool TextFormat ToolChoice "
-                "ToolChoiceAllowed ToolChoiceApplyPatch ToolChoiceCustom ToolChoiceFunction ToolChoiceMcp "
-                "ToolChoiceProgrammatic ToolChoiceShell ToolChoiceTypes UnknownFormat UnknownTool "
-                "UnknownToolChoice"
+                "CustomTool FunctionTool NamespaceTool ToolChoice ToolChoiceAllowed ToolChoiceCustom "
+                "ToolChoiceFunction ToolChoiceMcp ToolChoiceTypes UnknownTool UnknownToolChoice"
             ),
             "crosswalk.responses.items": (
-                "AdditionalTools Click CompactionTrigger ComputerAction DoubleClick Drag DragPath "
-                "ExitOutcome ItemReference Keypress KnownInputItem KnownOutputItem LocalShellAction "
-                "LocalShellCall LocalShellCallOutput Move PatchCreateFile PatchDeleteFile PatchOperation "
-                "PatchUpdateFile Program ProgramOutput ResponseApplyPatchToolCall "
-                "ResponseApplyPatchToolCallOutput ResponseCompactionItem ResponseComputerToolCall "
-                "ResponseComputerToolCallOutputItem ResponseComputerToolCallOutputScreenshot "
-                "ResponseConfigurationUpdateItem ResponseFunctionShellCallOutputContent "
-                "ResponseFunctionShellToolCall ResponseFunctionShellToolCallOutput ResponseInputItem "
-                "ResponseOutputItem SafetyCheck Screenshot Scroll ShellAction ShellOutcome TimeoutOutcome "
-                "Type UnknownComputerAction UnknownPatchOperation UnknownShellOutcome Wait register_item"
+                "AdditionalTools Click CompactionTrigger ComputerAction DoubleClick Drag DragPath ItemReference "
+                "Keypress KnownInputItem KnownOutputItem LocalShellCall LocalShellCallOutput Move Program "
+                "ProgramOutput ResponseApplyPatchToolCall ResponseApplyPatchToolCallOutput ResponseCompactionItem "
+                "ResponseComputerToolCall ResponseComputerToolCallOutputItem ResponseComputerToolCallOutputScreenshot "
+                "ResponseConfigurationUpdateItem ResponseFunctionShellToolCall ResponseFunctionShellToolCallOutput "
+                "ResponseInputItem ResponseOutputItem SafetyCheck Screenshot Scroll ShellAction Type "
+                "UnknownComputerAction Wait register_item"
             ),
             "crosswalk.responses.messages": (
-                "Caller CallerDirect CallerProgram EasyInputMessage InputMessage Item "
-                "ResponseCustomToolCall ResponseCustomToolCallOutputItem ResponseFunctionToolCall "
-                "ResponseFunctionToolCallOutputItem ResponseOutputMessage ResponseReasoningItem ToolOutput "
-                "UnknownCaller UnknownItem"
+                "EasyInputMessage InputMessage Item ResponseCustomToolCall ResponseCustomToolCallOutputItem "
+                "ResponseFunctionToolCall ResponseFunctionToolCallOutputItem ResponseOutputMessage "
+                "ResponseReasoningItem ToolOutput UnknownItem"
             ),
             "crosswalk.responses.parsed": "ParsedResponse ParsedText parse_output",
             "crosswalk.responses.pipeline": "OnFailure StreamHandler aread_events read_events",
-            "crosswalk.responses.plain_display": ("JSONLinesDisplay PlainTextDisplay displays live_display"),
             "crosswalk.responses.processors": (
-                "CitationProcessor EndProcessor EventHandler EventKey EventRouter PipelineError Places "
-                "Processor ProcessorRegistry ProgressWatch StageFailure StageKind StreamStage ToolProcessor "
-                "WrittenProcessor default_processors"
+                "CitationProcessor EndProcessor EventHandler EventKey EventRouter PipelineError Places Processor "
+                "ProcessorRegistry ProgressWatch StageFailure StageKind StreamStage ToolProcessor WrittenProcessor "
+                "default_processors"
             ),
             "crosswalk.responses.reading": (
-                "JSONInput parse parse_event parse_input_item parse_item parse_params parse_response "
-                "to_dict to_json"
+                "JSONInput parse parse_event parse_input_item parse_item parse_params parse_response to_dict to_json"
             ),
             "crosswalk.responses.records": "OnUnknown ResponsesRecord Unknown record",
             "crosswalk.responses.response": (
-                "CacheWriteTokensDetails CachedTokensDetails ContextManagement ImageGenerationUsage "
-                "InputTokensDetails ModalityTokens ModerationOptions ModerationPolicy ModerationRule "
-                "OutputTokensDetails Response ResponseCreateParams ResponseUsage StreamOptions ToolUsage "
-                "WebSearchUsage"
+                "InputTokensDetails OutputTokensDetails Response ResponseCreateParams ResponseUsage"
             ),
             "crosswalk.responses.server_calls": (
                 "ActionFind ActionOpenPage ActionSearch CodeInterpreterImage CodeInterpreterLogs "
-                "CodeInterpreterOutput FilePage FileSearchResult FoundDocument HTTPError "
-                "ImageGenerationCall ImageGenerationError ImageModerationDetails McpApprovalRequest "
-                "McpApprovalResponse McpCall McpCallError McpListTools McpProtocolError McpTool "
-                "McpToolExecutionError ResponseCodeInterpreterToolCall ResponseDocumentFinderToolCall "
-                "ResponseFileReaderToolCall ResponseFileSearchToolCall ResponseFunctionWebSearch "
-                "ResponseToolSearchCall ResponseToolSearchOutputItem ResponseXSearchToolCall SvgUsage "
-                "UnknownCodeInterpreterOutput UnknownMcpCallError UnknownWebSearchAction "
-                "UnknownWebSearchSource WebSearchAPI WebSearchAction WebSearchResult WebSearchSource "
-                "WebSearchURL"
+                "CodeInterpreterOutput FilePage FileSearchResult FoundDocument ImageGenerationCall McpApprovalRequest "
+                "McpApprovalResponse McpCall McpListTools McpTool ResponseCodeInterpreterToolCall "
+                "ResponseDocumentFinderToolCall ResponseFileReaderToolCall ResponseFileSearchToolCall "
+                "ResponseFunctionWebSearch ResponseToolSearchCall ResponseToolSearchOutputItem "
+                "ResponseXSearchToolCall UnknownCodeInterpreterOutput UnknownWebSearchAction UnknownWebSearchSource "
+                "WebSearchAPI WebSearchAction WebSearchResult WebSearchSource WebSearchURL"
             ),
             "crosswalk.responses.toolkit": (
-                "ComputerToolCall DocumentFinderToolCall FileReaderToolCall FileSearchToolCall "
-                "FunctionToolCall ResponseToolCall StatusProgression StatusProgressionError ToolCallError "
-                "ToolCallRegistry WebSearchToolCall register_tool_call tool_calls_of tool_registry"
+                "ComputerToolCall DocumentFinderToolCall FileReaderToolCall FileSearchToolCall FunctionToolCall "
+                "ResponseToolCall StatusProgression StatusProgressionError ToolCallError ToolCallRegistry "
+                "WebSearchToolCall register_tool_call tool_calls_of tool_registry"
             ),
             "crosswalk.responses.tools": (
-                "ApplyPatchTool CodeInterpreter CodeInterpreterContainer ComparisonFilter CompoundFilter "
-                "ComputerTool ComputerUsePreviewTool ContainerAuto ContainerNetworkPolicyAllowlist "
-                "ContainerNetworkPolicyDisabled ContainerNetworkPolicyDomainSecret ContainerReference "
-                "DocumentFinderTool FileReaderTool FileSearchFilter FileSearchTool FunctionShellTool "
-                "HybridSearch ImageGeneration ImageMask InlineSkill InlineSkillSource LocalEnvironment "
-                "LocalShell LocalSkill Mcp McpApprovalFilter McpToolFilter NetworkPolicy "
-                "ProgrammaticToolCalling RankingOptions ShellEnvironment Skill SkillReference SvgOptions "
-                "SvgReasoning Tool ToolSearchTool UnknownEnvironment UserLocation WebSearchFilters "
-                "WebSearchPreviewTool WebSearchTool XSearchTool"
+                "ApplyPatchTool CodeInterpreter ComputerTool ComputerUsePreviewTool DocumentFinderTool FileReaderTool "
+                "FileSearchTool FunctionShellTool ImageGeneration LocalShell Mcp ProgrammaticToolCalling Tool "
+                "ToolSearchTool WebSearchPreviewTool WebSearchTool XSearchTool"
             ),
             "crosswalk.responses.vocabulary": (
-                "ApplyPatchCallOutputStatus ApplyPatchCallStatus CodeInterpreterCallStatus "
-                "ComputerCallOutputStatus FileSearchCallStatus IdKind ImageGenerationCallStatus "
-                "IncompleteDetailsReason InvalidIdError ItemStatus McpCallStatus MessageRole "
-                "NotAStreamError ProgramOutputStatus ResponseStatus ResponsesError ResponsesParseError "
-                "ResponsesValueError SnapshotError UnknownTypeError WebSearchCallStatus check_id id_kind "
-                "make_id new_token"
+                "CallStatus IdKind IncompleteDetailsReason InvalidIdError ItemStatus MessageRole NotAStreamError "
+                "ResponseStatus ResponsesError ResponsesParseError ResponsesValueError SnapshotError UnknownTypeError "
+                "check_id id_kind make_id new_token"
             ),
         },
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
-from crosswalk.responses import events as ev
+from crosswalk.responses import answer_events as ev
+from crosswalk.responses.answer_events import Event
 from crosswalk.responses.content import ErrorDetail, ResponseError, StreamedPart
-from crosswalk.responses.events import Event, KnownStreamEvent, ResponseStreamEvent
+from crosswalk.responses.events import KnownStreamEvent, ResponseStreamEvent
 from crosswalk.responses.items import KnownOutputItem, ResponseOutputItem
 from crosswalk.responses.messages import Item, ResponseOutputMessage, ResponseReasoningItem
 from crosswalk.responses.reading import parse, parse_item, to_dict
@@ -35,7 +36,7 @@ END_EVENTS: Final[tuple[type[Event], ...]] = tuple(
 """The events with which a response ends."""
 
 
-def misfit(event: ev.ResponseStreamEvent, problem: str) -> SnapshotError:
+def misfit(event: ResponseStreamEvent, problem: str) -> SnapshotError:
     """Return the error for *event*, which has *problem*."""
     return SnapshotError(problem, event_type=str(event.type)[:80], sequence_number=event.sequence_number)
 
@@ -122,7 +123,7 @@ class Draft:
     """The contents of all events of a stream."""
 
     def __init__(self) -> None:
-        self._events: list[ev.ResponseStreamEvent] = []
+        self._events: list[ResponseStreamEvent] = []
         self._response: Response | None = None
         self._is_final = False
         self._items: list[_DraftItem] = []
@@ -132,7 +133,7 @@ class Draft:
     def __len__(self) -> int:
         return len(self._events)
 
-    def add(self, event: ev.ResponseStreamEvent) -> None:
+    def add(self, event: ResponseStreamEvent) -> None:
         """Add the content of *event*.
 
         Raises:
@@ -283,7 +284,7 @@ def _field(wire_event: WireEvent) -> _Fold:
         item, index = draft.item(event, item_class), event.command_index or 0
         outputs = item.numbered("output", is_new=True)
         if is_whole:
-            outputs[index] = [to_dict(output) for output in event.output]
+            outputs[index] = [output.thawed() for output in event.output]
             return
         running_outputs = outputs.setdefault(index, [{"stdout": "", "stderr": ""}])
         for stream_name in running_outputs[0].keys() & ("stdout", "stderr"):

@@ -211,25 +211,12 @@ class SummaryText(ResponsesRecord):
 
 
 @record
-class PromptCacheBreakpoint(ResponsesRecord):
-    """A breakpoint up to which the prompt may be cached.
-
-    Attributes:
-        mode: ``explicit``.
-        ttl: how long, such as ``30m``.
-    """
-
-    mode: str
-    ttl: str | None = None
-
-
-@record
 class ResponseInputText(ResponsesRecord):
     """Text for the model."""
 
     type: Literal["input_text"] = "input_text"
     text: str
-    prompt_cache_breakpoint: PromptCacheBreakpoint | None = None
+    prompt_cache_breakpoint: FrozenObject | None = None
 
 
 @record
@@ -247,7 +234,7 @@ class ResponseInputImage(ResponsesRecord):
     detail: str | None = None
     image_url: str | None = None
     file_id: str | None = None
-    prompt_cache_breakpoint: PromptCacheBreakpoint | None = None
+    prompt_cache_breakpoint: FrozenObject | None = None
 
 
 @record
@@ -269,7 +256,7 @@ class ResponseInputFile(ResponsesRecord):
     file_url: str | None = None
     file_id: str | None = None
     detail: str | None = None
-    prompt_cache_breakpoint: PromptCacheBreakpoint | None = None
+    prompt_cache_breakpoint: FrozenObject | None = None
 
 
 OutputContent: TypeAlias = ResponseOutputText | ResponseOutputRefusal | UnknownPart
@@ -371,30 +358,6 @@ class Reasoning(ResponsesRecord):
 
 
 @record
-class MisalignmentSteer(ResponsesRecord):
-    """How to go on after a stop for misalignment."""
-
-    message: str
-
-
-@record
-class Misalignment(ResponsesRecord):
-    """Why the server stopped activity that looked misaligned.
-
-    Attributes:
-        error_type: the kind of activity.
-        detailed_explanation: more about it.
-        review_target: the part to review.
-        steer: how to go on.
-    """
-
-    error_type: str | None = None
-    detailed_explanation: str | None = None
-    review_target: str | None = None
-    steer: MisalignmentSteer | None = None
-
-
-@record
 class ErrorDetail(ResponsesRecord):
     """An error in the ``error`` member of HTTP bodies and some streams.
 
@@ -412,7 +375,7 @@ class ErrorDetail(ResponsesRecord):
     code: str | int | None = None
     param: str | None = None
     headers: Mapping[str, str] | None = None
-    misalignment: Misalignment | None = None
+    misalignment: FrozenObject | None = None
 
 
 @record
@@ -442,7 +405,7 @@ class ResponseError(ResponsesRecord):
     message: str
     param: str | None = None
     type: str | None = None
-    misalignment: Misalignment | None = None
+    misalignment: FrozenObject | None = None
 
 
 @record
@@ -453,97 +416,10 @@ class IncompleteDetails(ResponsesRecord):
 
 
 @record
-class AccessPrograms(ResponsesRecord):
-    """Special access that was granted to the request."""
-
-    cyber: str | None = None
-
-
-@record
 class Conversation(ResponsesRecord):
     """The conversation that a response belongs to."""
 
     id: str
-
-
-@record
-class ImageOptions(ResponsesRecord):
-    """The treatment of images in earlier messages: ``enabled``, ``disabled`` or, in a request, ``auto``."""
-
-    context_compression: str | None = None
-
-
-@record
-class InputTransformation(ResponsesRecord):
-    """Reasoning that the server removed from the input.
-
-    Attributes:
-        id: the item.
-        action: ``removed``.
-        reason: such as ``model_mismatch``.
-    """
-
-    type: Literal["reasoning"] = "reasoning"
-    id: str
-    action: str
-    reason: str
-
-
-@record
-class UnknownTransformation(Unknown, ResponsesRecord):
-    """A change of the input of an unregistered type."""
-
-    family: ClassVar[str] = "input transformation"
-    type: str | None = None
-
-
-@record
-class ModerationResult(ResponsesRecord):
-    """The result of a moderation model.
-
-    Attributes:
-        model: the moderation model.
-        flagged: whether the content was flagged.
-        categories: the categories, with whether each was flagged.
-        category_scores: the confidence in each, 0 to 1.
-        category_applied_input_types: whether text or an image was examined.
-    """
-
-    type: Literal["moderation_result"] = "moderation_result"
-    model: str
-    flagged: bool
-    categories: Mapping[str, bool]
-    category_scores: Mapping[str, float]
-    category_applied_input_types: Mapping[str, tuple[str, ...]]
-
-
-@record
-class ModerationError(ResponsesRecord):
-    """Why there was no moderation."""
-
-    type: Literal["error"] = "error"
-    code: str
-    message: str
-
-
-@record
-class UnknownModeration(Unknown, ResponsesRecord):
-    """An outcome of a moderation of an unregistered type."""
-
-    family: ClassVar[str] = "moderation outcome"
-    type: str | None = None
-
-
-ModerationOutcome: TypeAlias = ModerationResult | ModerationError | UnknownModeration
-"""The outcome of a moderation."""
-
-
-@record
-class Moderation(ResponsesRecord):
-    """The moderation of input and output."""
-
-    input: ModerationOutcome | None = None
-    output: ModerationOutcome | None = None
 
 
 @record
@@ -559,71 +435,3 @@ class ResponsePrompt(ResponsesRecord):
     id: str
     version: str | None = None
     variables: Mapping[str, str | InputContent] | None = None
-
-
-@record
-class CacheMiss(ResponsesRecord):
-    """Less of the prompt was cached than for the response in comparison.
-
-    Attributes:
-        reason: the difference, such as ``tools_changed``.
-        cache_missed_tokens: the number of tokens that were not read from the cache.
-        comparison_reusable_tokens: the number of that response's tokens that could have been read.
-    """
-
-    type: Literal["cache_miss"] = "cache_miss"
-    reason: str
-    cache_missed_tokens: int
-    comparison_reusable_tokens: int | None = None
-
-
-@record
-class CacheHit(ResponsesRecord):
-    """The prompt was cached as far as possible."""
-
-    type: Literal["cache_hit"] = "cache_hit"
-
-
-@record
-class ComparisonResponseNotFound(ResponsesRecord):
-    """The response to compare with does not exist."""
-
-    type: Literal["comparison_response_not_found"] = "comparison_response_not_found"
-
-
-@record
-class DiagnosticsUnavailable(ResponsesRecord):
-    """The state of the cache is unknown."""
-
-    type: Literal["unavailable"] = "unavailable"
-
-
-@record
-class UnknownCacheDiagnostics(Unknown, ResponsesRecord):
-    """A diagnosis of the cache of an unregistered type."""
-
-    family: ClassVar[str] = "cache diagnostics"
-    type: str | None = None
-
-
-PromptCacheDiagnostics: TypeAlias = (
-    CacheMiss | CacheHit | ComparisonResponseNotFound | DiagnosticsUnavailable | UnknownCacheDiagnostics
-)
-"""Why the prompt was cached or not."""
-
-
-@record
-class PromptCacheOptions(ResponsesRecord):
-    """How the prompt is cached.
-
-    Attributes:
-        mode: ``implicit`` or ``explicit``.
-        ttl: how long, such as ``30m``.
-        comparison_response_id: the response to compare with.
-        prewarm: in requests, whether only the cache is filled.
-    """
-
-    mode: str | None = None
-    ttl: str | None = None
-    comparison_response_id: str | None = None
-    prewarm: bool | None = None

@@ -46,39 +46,6 @@ class FunctionTool(ResponsesRecord):
 
 
 @record
-class TextFormat(ResponsesRecord):
-    """Free text as a custom tool's input."""
-
-    type: Literal["text"] = "text"
-
-
-@record
-class GrammarFormat(ResponsesRecord):
-    """Text that follows a grammar as a custom tool's input.
-
-    Attributes:
-        syntax: ``lark`` or ``regex``.
-        definition: the grammar.
-    """
-
-    type: Literal["grammar"] = "grammar"
-    syntax: str
-    definition: str
-
-
-@record
-class UnknownFormat(Unknown, ResponsesRecord):
-    """An unregistered format of a custom tool's input."""
-
-    family: ClassVar[str] = "input format"
-    type: str | None = None
-
-
-CustomToolFormat: TypeAlias = TextFormat | GrammarFormat | UnknownFormat
-"""The format of a custom tool's input."""
-
-
-@record
 class CustomTool(ResponsesRecord):
     """A tool of the caller's program that takes text instead of JSON, see :class:`FunctionTool`.
 
@@ -89,7 +56,7 @@ class CustomTool(ResponsesRecord):
     type: Literal["custom"] = "custom"
     name: str
     description: str | None = None
-    format: CustomToolFormat | None = None
+    format: FrozenObject | None = None
     defer_loading: bool | None = None
     async_: bool | None = attrs.field(default=None, metadata={"alias": "async"})
     allowed_callers: tuple[str, ...] | None = None
@@ -139,7 +106,7 @@ class ToolChoiceAllowed(ResponsesRecord):
 
 @record
 class ToolChoiceTypes(ResponsesRecord):
-    """One of the server's own tools, by its type."""
+    """One tool that has no name, by its type."""
 
     type: Literal[
         "file_search",
@@ -150,6 +117,9 @@ class ToolChoiceTypes(ResponsesRecord):
         "computer_use",
         "image_generation",
         "code_interpreter",
+        "programmatic_tool_calling",
+        "apply_patch",
+        "shell",
     ]
 
 
@@ -178,27 +148,6 @@ class ToolChoiceMcp(ResponsesRecord):
     name: str | None = None
 
 
-@record
-class ToolChoiceProgrammatic(ResponsesRecord):
-    """A program that calls tools."""
-
-    type: Literal["programmatic_tool_calling"] = "programmatic_tool_calling"
-
-
-@record
-class ToolChoiceApplyPatch(ResponsesRecord):
-    """A patch."""
-
-    type: Literal["apply_patch"] = "apply_patch"
-
-
-@record
-class ToolChoiceShell(ResponsesRecord):
-    """The shell."""
-
-    type: Literal["shell"] = "shell"
-
-
 ToolChoice: TypeAlias = (
     str
     | ToolChoiceAllowed
@@ -206,9 +155,6 @@ ToolChoice: TypeAlias = (
     | ToolChoiceFunction
     | ToolChoiceCustom
     | ToolChoiceMcp
-    | ToolChoiceProgrammatic
-    | ToolChoiceApplyPatch
-    | ToolChoiceShell
     | UnknownToolChoice
 )
 """``none``, ``auto``, ``required``, or one tool or some."""

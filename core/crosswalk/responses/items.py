@@ -1,11 +1,9 @@
 """The remaining items, computer use and shells among them, and the unions of all items."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.content import Reasoning, ResponseTextConfig
 from crosswalk.responses.messages import (
-    Caller,
     EasyInputMessage,
     FunctionItem,
     InputMessage,
@@ -16,14 +14,9 @@ from crosswalk.responses.messages import (
 )
 from crosswalk.responses.records import ResponsesRecord, Unknown, record, register
 from crosswalk.responses.server_calls import SearchItem, ServerItem
-from crosswalk.responses.tools import ContainerReference, LocalEnvironment, Tool, UnknownEnvironment
-from crosswalk.responses.vocabulary import (
-    ApplyPatchCallOutputStatus,
-    ApplyPatchCallStatus,
-    ComputerCallOutputStatus,
-    ItemStatus,
-    ProgramOutputStatus,
-)
+from crosswalk.responses.tools import Tool
+from crosswalk.responses.vocabulary import CallStatus, ItemStatus
+from crosswalk.types.json import FrozenObject
 
 # -------------------------------------------------------------------------- computer calls
 # Computer use: the model's actions, and the screen that they lead to.
@@ -193,7 +186,7 @@ class ResponseComputerToolCallOutputItem(Item):
     call_id: str
     output: ResponseComputerToolCallOutputScreenshot
     acknowledged_safety_checks: tuple[SafetyCheck, ...] | None = None
-    status: ComputerCallOutputStatus | None = None
+    status: CallStatus | None = None
     created_by: str | None = None
 
 
@@ -203,26 +196,6 @@ ComputerItem: TypeAlias = ResponseComputerToolCall | ResponseComputerToolCallOut
 
 # ----------------------------------------------------------------------------- shell calls
 # Shell commands and patches, and what came of them.
-
-
-@record
-class LocalShellAction(ResponsesRecord):
-    """A command for the caller's machine.
-
-    Attributes:
-        command: the command and its arguments.
-        env: environment variables.
-        timeout_ms: how long it may take, in milliseconds.
-        user: the user that runs it.
-        working_directory: its directory.
-    """
-
-    type: Literal["exec"] = "exec"
-    command: tuple[str, ...]
-    env: Mapping[str, str]
-    timeout_ms: int | None = None
-    user: str | None = None
-    working_directory: str | None = None
 
 
 @record
@@ -237,7 +210,7 @@ class LocalShellCall(Item):
 
     type: Literal["local_shell_call"] = "local_shell_call"
     call_id: str
-    action: LocalShellAction
+    action: FrozenObject
     status: ItemStatus | None = None
 
 
@@ -286,53 +259,9 @@ class ResponseFunctionShellToolCall(Item):
     type: Literal["shell_call"] = "shell_call"
     call_id: str
     action: ShellAction
-    environment: LocalEnvironment | ContainerReference | UnknownEnvironment | None = None
+    environment: FrozenObject | None = None
     status: ItemStatus | None = None
-    caller: Caller | None = None
-    created_by: str | None = None
-
-
-@record
-class ExitOutcome(ResponsesRecord):
-    """The command ended."""
-
-    type: Literal["exit"] = "exit"
-    exit_code: int
-
-
-@record
-class TimeoutOutcome(ResponsesRecord):
-    """The command took too long."""
-
-    type: Literal["timeout"] = "timeout"
-
-
-@record
-class UnknownShellOutcome(Unknown, ResponsesRecord):
-    """An outcome of an unregistered type."""
-
-    family: ClassVar[str] = "shell outcome"
-    type: str | None = None
-
-
-ShellOutcome: TypeAlias = ExitOutcome | TimeoutOutcome | UnknownShellOutcome
-"""The outcome of a command."""
-
-
-@record
-class ResponseFunctionShellCallOutputContent(ResponsesRecord):
-    """The output of a command.
-
-    Attributes:
-        stdout: its output.
-        stderr: its errors.
-        outcome: its outcome, or ``None`` while it runs.
-        created_by: its creator.
-    """
-
-    stdout: str = ""
-    stderr: str = ""
-    outcome: ShellOutcome | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
 
 
@@ -351,49 +280,11 @@ class ResponseFunctionShellToolCallOutput(Item):
 
     type: Literal["shell_call_output"] = "shell_call_output"
     call_id: str
-    output: tuple[ResponseFunctionShellCallOutputContent, ...] = ()
+    output: tuple[FrozenObject, ...] = ()
     max_output_length: int | None = None
     status: ItemStatus | None = None
-    caller: Caller | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
-
-
-@record
-class PatchCreateFile(ResponsesRecord):
-    """A new file, as a V4A diff."""
-
-    type: Literal["create_file"] = "create_file"
-    path: str
-    diff: str
-
-
-@record
-class PatchUpdateFile(ResponsesRecord):
-    """A change of a file, as a V4A diff."""
-
-    type: Literal["update_file"] = "update_file"
-    path: str
-    diff: str
-
-
-@record
-class PatchDeleteFile(ResponsesRecord):
-    """A file that goes."""
-
-    type: Literal["delete_file"] = "delete_file"
-    path: str
-
-
-@record
-class UnknownPatchOperation(Unknown, ResponsesRecord):
-    """An operation of an unregistered type."""
-
-    family: ClassVar[str] = "patch operation"
-    type: str | None = None
-
-
-PatchOperation: TypeAlias = PatchCreateFile | PatchUpdateFile | PatchDeleteFile | UnknownPatchOperation
-"""The change of a patch to a file."""
 
 
 @record
@@ -410,9 +301,9 @@ class ResponseApplyPatchToolCall(Item):
 
     type: Literal["apply_patch_call"] = "apply_patch_call"
     call_id: str
-    operation: PatchOperation
-    status: ApplyPatchCallStatus | None = None
-    caller: Caller | None = None
+    operation: FrozenObject
+    status: CallStatus | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
 
 
@@ -430,9 +321,9 @@ class ResponseApplyPatchToolCallOutput(Item):
 
     type: Literal["apply_patch_call_output"] = "apply_patch_call_output"
     call_id: str
-    status: ApplyPatchCallOutputStatus | None = None
+    status: CallStatus | None = None
     output: str | None = None
-    caller: Caller | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
 
 
@@ -480,7 +371,7 @@ class ProgramOutput(Item):
     type: Literal["program_output"] = "program_output"
     call_id: str
     result: str
-    status: ProgramOutputStatus | None = None
+    status: CallStatus | None = None
 
 
 @record

@@ -15,6 +15,7 @@ from crosswalk.responses.content import (
 )
 from crosswalk.responses.records import ResponsesRecord, Unknown, record
 from crosswalk.responses.vocabulary import ItemStatus, MessageRole
+from crosswalk.types.json import FrozenObject
 
 # ------------------------------------------------------------------------------------ item
 # The base of all items, and the callers of calls.
@@ -37,37 +38,6 @@ class UnknownItem(Unknown, Item):
 
     family: ClassVar[str] = "item"
     type: str | None = None
-
-
-@record
-class CallerDirect(ResponsesRecord):
-    """The model itself."""
-
-    type: Literal["direct"] = "direct"
-
-
-@record
-class CallerProgram(ResponsesRecord):
-    """A program that the model wrote.
-
-    Attributes:
-        caller_id: the ``call_id`` of the program's item.
-    """
-
-    type: Literal["program"] = "program"
-    caller_id: str
-
-
-@record
-class UnknownCaller(Unknown, ResponsesRecord):
-    """A caller of a type that is not registered."""
-
-    family: ClassVar[str] = "caller"
-    type: str | None = None
-
-
-Caller: TypeAlias = CallerDirect | CallerProgram | UnknownCaller
-"""The caller that asked for a call."""
 
 
 # -------------------------------------------------------------------------------- messages
@@ -214,7 +184,7 @@ class ResponseFunctionToolCall(Item):
     status: ItemStatus | None = None
     namespace: str | None = None
     async_: bool | None = attrs.field(default=None, metadata={"alias": "async"})
-    caller: Caller | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
 
 
@@ -238,7 +208,7 @@ class ResponseFunctionToolCallOutputItem(Item):
     status: ItemStatus | None = None
     name: str | None = None
     namespace: str | None = None
-    caller: Caller | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
 
 
@@ -257,7 +227,7 @@ class ResponseCustomToolCall(Item):
     status: ItemStatus | None = None
     namespace: str | None = None
     async_: bool | None = attrs.field(default=None, metadata={"alias": "async"})
-    caller: Caller | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
 
 
@@ -269,7 +239,7 @@ class ResponseCustomToolCallOutputItem(Item):
     call_id: str
     output: ToolOutput
     status: ItemStatus | None = None
-    caller: Caller | None = None
+    caller: FrozenObject | None = None
     created_by: str | None = None
 
 

@@ -16,8 +16,9 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args
 
 from crosswalk.errors import FramingError, InvalidJSONError
 from crosswalk.responses.accumulator import ResponseAccumulator, ResponseSnapshot
+from crosswalk.responses.answer_events import Event
 from crosswalk.responses.display import DisplayStrategy, Update
-from crosswalk.responses.events import Event, ResponseStreamEvent
+from crosswalk.responses.events import ResponseStreamEvent
 from crosswalk.responses.processors import (
     EventHandler,
     EventKey,

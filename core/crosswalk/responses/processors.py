@@ -8,19 +8,19 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from crosswalk.responses import events as ev
 from crosswalk.responses.accumulator import END_EVENTS, EVENT_CLASSES, ResponseSnapshot
-from crosswalk.responses.citations import CitationAnnotation, source_name
-from crosswalk.responses.content import AnnotationFileCitation, AnnotationURLCitation, ResponseOutputText
-from crosswalk.responses.display import Update, UpdateKind
-from crosswalk.responses.events import (
+from crosswalk.responses.answer_events import (
     Event,
     ItemEvent,
     PartEvent,
     ResponseOutputItemAddedEvent,
     ResponseOutputItemDoneEvent,
-    ResponseStreamEvent,
+    ResponseOutputTextAnnotationAddedEvent,
 )
+from crosswalk.responses.citations import CitationAnnotation, source_name
+from crosswalk.responses.content import AnnotationFileCitation, AnnotationURLCitation, ResponseOutputText
+from crosswalk.responses.display import Update, UpdateKind
+from crosswalk.responses.events import ResponseImageGenCallPartialImageEvent, ResponseStreamEvent
 from crosswalk.responses.messages import Item, ResponseOutputMessage, ResponseReasoningItem
 from crosswalk.responses.response import Response
 from crosswalk.responses.toolkit import ToolCallRegistry
@@ -317,16 +317,16 @@ class WrittenProcessor:
             for type, wire_event in EVENTS.items()
             if wire_event.role is EventRole.TEXT and wire_event.of in self._leaf_by_part_type
         )
-        self.events: tuple[type[ev.Event], ...] = (
+        self.events: tuple[type[Event], ...] = (
             *text_event_classes,
-            ev.ResponseOutputItemDoneEvent,
+            ResponseOutputItemDoneEvent,
             *END_EVENTS,
         )
 
     def __call__(self, snapshot: ResponseSnapshot) -> Iterable[Update]:
         """See :data:`Processor`."""
         event: Any = snapshot.event
-        if isinstance(event, ev.ResponseOutputItemDoneEvent):
+        if isinstance(event, ResponseOutputItemDoneEvent):
             return self._item(self._places.of(event.output_index, event.item.id), event.item)
         if snapshot.is_final:
             return self._rest(snapshot.response)
@@ -370,13 +370,13 @@ class WrittenProcessor:
 # The shipped processors, which turn events into updates to show.
 
 
-_ITEM_EVENTS: Final = (ev.ResponseOutputItemAddedEvent, ev.ResponseOutputItemDoneEvent)
+_ITEM_EVENTS: Final = (ResponseOutputItemAddedEvent, ResponseOutputItemDoneEvent)
 
 
 class ToolProcessor:
     """Gives a line for each call of a tool, and a new one in its place when its status changes."""
 
-    events: Final[tuple[type[ev.Event], ...]] = (*_ITEM_EVENTS, ev.ItemEvent, *END_EVENTS)
+    events: Final[tuple[type[Event], ...]] = (*_ITEM_EVENTS, ItemEvent, *END_EVENTS)
 
     def __init__(self) -> None:
         self._places = Places()
@@ -386,13 +386,13 @@ class ToolProcessor:
     def __call__(self, snapshot: ResponseSnapshot) -> Iterable[Update]:
         """See :data:`Processor`."""
         event = snapshot.event
-        if isinstance(event, ev.ResponseOutputItemAddedEvent | ev.ResponseOutputItemDoneEvent):
+        if isinstance(event, ResponseOutputItemAddedEvent | ResponseOutputItemDoneEvent):
             return self._item(self._places.of(event.output_index, event.item.id), event.item)
-        if isinstance(event, ev.PartEvent):
+        if isinstance(event, PartEvent):
             return ()
-        if isinstance(event, ev.ItemEvent):
+        if isinstance(event, ItemEvent):
             tool_and_status = call_status(event)
-            if tool_and_status is None or isinstance(event, ev.ResponseImageGenCallPartialImageEvent):
+            if tool_and_status is None or isinstance(event, ResponseImageGenCallPartialImageEvent):
                 return ()
             item_name = self._places.of(event.output_index, event.item_id)
             return self._line(
@@ -434,7 +434,7 @@ def _described(tool: str, item: Any) -> str:
 class CitationProcessor:
     """Gives a line for each source that the text cites, once."""
 
-    events: Final[tuple[type[ev.Event], ...]] = (ev.ResponseOutputTextAnnotationAddedEvent, *END_EVENTS)
+    events: Final[tuple[type[Event], ...]] = (ResponseOutputTextAnnotationAddedEvent, *END_EVENTS)
 
     def __init__(self) -> None:
         self._seen: set[CitationAnnotation] = set()
@@ -442,7 +442,7 @@ class CitationProcessor:
     def __call__(self, snapshot: ResponseSnapshot) -> Iterable[Update]:
         """See :data:`Processor`."""
         event = snapshot.event
-        if isinstance(event, ev.ResponseOutputTextAnnotationAddedEvent):
+        if isinstance(event, ResponseOutputTextAnnotationAddedEvent):
             return self._cited([event.annotation])
         return self._cited(
             annotation

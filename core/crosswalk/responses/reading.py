@@ -114,7 +114,7 @@ def _hook(kind: Any, on_unknown: OnUnknown) -> Callable[[Any, Any], Any]:
     if kind is not _EVENT:
         return record_converter(on_unknown).get_structure_hook(kind)
     # Most streams contain only text. The first event of a call loads the rest.
-    from crosswalk.responses.events.answer import LifecycleEvent, TextEvent
+    from crosswalk.responses.answer_events import LifecycleEvent, TextEvent
 
     common_classes = typing.get_args(LifecycleEvent | TextEvent)
     event_union: Any = Annotated[

@@ -278,7 +278,6 @@ def record_converter(on_unknown: OnUnknown) -> CanonicalConverter:
     new_converter = converter()
     add_shared_hooks(new_converter, functools.partial(_family_reader, keep=keep))
     new_converter.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: freeze(value))
-    new_converter.register_structure_hook_factory(lambda kind: origin_of(kind) is Mapping, _mapping_factory)
     new_converter.register_structure_hook_factory(
         is_record, lambda cls: _record_reader(cls, new_converter, keep)
     )
@@ -293,9 +292,10 @@ def record_converter(on_unknown: OnUnknown) -> CanonicalConverter:
 def add_shared_hooks(
     new_converter: BaseConverter, read_family: Callable[[Family | LazyFamily, BaseConverter], Read]
 ) -> None:
-    """Register the hooks for numbers, words and unions with *new_converter*. *read_family* makes the hook for a family."""
+    """Register the hooks for all but records with *new_converter*. *read_family* makes the hook for a family."""
     new_converter.register_structure_hook(float, _read_number)
     new_converter.register_structure_hook(StrEnum, _read_word)
+    new_converter.register_structure_hook_factory(lambda kind: origin_of(kind) is Mapping, _mapping_factory)
     new_converter.register_structure_hook_factory(
         _is_union, functools.partial(_union_factory, read_family=read_family)
     )
@@ -373,21 +373,13 @@ def _union_factory(
     expected_types = " or ".join(dict.fromkeys(_JSON_NAMES[each] for each in hooks))
 
     def read(value: Any, _: Any) -> Any:
-        hook_and_member = hooks.get(type(value)) or hooks.get(_json_type(value))
+        json_type = str if isinstance(value, str) else dict if isinstance(value, Member) else type(value)
+        hook_and_member = hooks.get(json_type)
         if hook_and_member is None:
             raise DocumentProblem.wrong_type(expected_types, value)
         return hook_and_member[0](value, hook_and_member[1])
 
     return read
-
-
-def _json_type(value: Any) -> type:
-    """Return the type of the JSON value that *value* is written as."""
-    if isinstance(value, Mapping | Member):
-        return dict
-    if isinstance(value, tuple | list):
-        return list
-    return str if isinstance(value, str) else type(value)
 
 
 def _family_reader(family: Family | LazyFamily, converter: BaseConverter, *, keep: bool) -> Read:
@@ -547,9 +539,7 @@ def _record_writer(cls: type[Member], converter: BaseConverter) -> Callable[[Any
 # ---------------------------------------------------------------------------------- making
 # Hooks that check the arguments of a record's constructor.
 #
-# They accept Python values where the hooks of :mod:`crosswalk.responses.records` accept JSON: records, lists or tuples,
-# and
-# any mapping.
+# They are those of the reader, but they accept records in the place of their JSON.
 
 
 def checked(record: Member) -> list[tuple[str, Any]]:
@@ -565,7 +555,7 @@ def checked(record: Member) -> list[tuple[str, Any]]:
         if (value is None and is_nullable) or (type(value) is kind and kind in PLAIN):
             continue
         try:
-            accepted_value = hook(value, kind)
+            accepted_value = hook(_as_json(value), kind)
         except Exception as error:
             problem = problems_in(error)[0]
         else:
@@ -588,6 +578,17 @@ def _plan_of(cls: Any) -> list[tuple[str, Any, bool, Read]]:
     return plan
 
 
+def _as_json(value: Any) -> Any:
+    """Return *value* in the type that JSON is decoded to, as the hooks of the reader expect it."""
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            raise DocumentProblem("expected strings as keys")
+        return dict(value)
+    return value
+
+
 @functools.cache
 def _converter() -> CanonicalConverter:
     new_converter = converter()
@@ -597,8 +598,6 @@ def _converter() -> CanonicalConverter:
     new_converter.register_structure_hook_func(
         lambda kind: kind is Any, lambda value, _: _frozen(as_frozen_value, value)
     )
-    new_converter.register_structure_hook_factory(lambda kind: origin_of(kind) is tuple, _tuple_factory)
-    new_converter.register_structure_hook_factory(lambda kind: origin_of(kind) is Mapping, _mapping_check)
     new_converter.register_structure_hook_factory(is_record, lambda cls: _instance_of)
     return new_converter
 
@@ -621,32 +620,6 @@ def _frozen(freeze: Callable[[Any], Any], value: Any) -> Any:
     except ResponseValidationError as error:
         problem = DocumentProblem(str(error))
     raise problem
-
-
-def _tuple_factory(kind: Any, converter: BaseConverter) -> Read:
-    list_type: Any = list[kind.__args__[0]]
-    read = converter.get_structure_hook(list_type)
-
-    def accept(value: Any, _: Any) -> tuple[Any, ...]:
-        if not isinstance(value, tuple | list):
-            raise DocumentProblem(f"expected a tuple, got {type(value).__name__}")
-        return tuple(read([*value], list_type))
-
-    return accept
-
-
-def _mapping_check(kind: Any, converter: BaseConverter) -> Read:
-    dict_type: Any = dict[typing.get_args(kind)]  # type: ignore[misc]
-    read = converter.get_structure_hook(dict_type)
-
-    def accept(value: Any, _: Any) -> FrozenObject:
-        if not isinstance(value, Mapping):
-            raise DocumentProblem(f"expected a mapping, got {type(value).__name__}")
-        if not all(isinstance(key, str) for key in value):
-            raise DocumentProblem("expected strings as keys")
-        return FrozenObject.adopt(read(dict(value), dict_type))
-
-    return accept
 
 
 def _instance_of(value: Any, cls: Any) -> Any:

@@ -6,19 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from crosswalk.responses.content import (
-    AccessPrograms,
     Conversation,
-    ImageOptions,
     IncompleteDetails,
-    InputTransformation,
-    Moderation,
-    PromptCacheDiagnostics,
-    PromptCacheOptions,
     Reasoning,
     ResponseError,
     ResponsePrompt,
     ResponseTextConfig,
-    UnknownTransformation,
 )
 from crosswalk.responses.function_tools import FunctionTool, ToolChoice
 from crosswalk.responses.messages import (
@@ -29,6 +22,7 @@ from crosswalk.responses.messages import (
 )
 from crosswalk.responses.records import LazyFamily, ResponsesRecord, record
 from crosswalk.responses.vocabulary import ResponseStatus
+from crosswalk.types.json import FrozenObject
 
 # ---------------------------------------------------------------------------------- unions
 # Large unions of records, loaded on demand because most answers contain few of their types.
@@ -61,26 +55,18 @@ else:
 
 
 @record
-class CacheWriteTokensDetails(ResponsesRecord):
-    """Tokens written to the cache, by how long they stay there."""
-
-    ttl_30m_tokens: int | None = None
-    ttl_12h_tokens: int | None = None
-
-
-@record
 class InputTokensDetails(ResponsesRecord):
     """Parts of the input tokens.
 
     Attributes:
         cached_tokens: read from the cache.
         cache_write_tokens: written to the cache.
-        cache_write_tokens_details: see its class.
+        cache_write_tokens_details: the same by how long they stay there.
     """
 
     cached_tokens: int | None = None
     cache_write_tokens: int | None = None
-    cache_write_tokens_details: CacheWriteTokensDetails | None = None
+    cache_write_tokens_details: FrozenObject | None = None
 
 
 @record
@@ -111,50 +97,6 @@ class ResponseUsage(ResponsesRecord):
     total_tokens: int | None = None
     input_tokens_details: InputTokensDetails | None = None
     output_tokens_details: OutputTokensDetails | None = None
-
-
-@record
-class ModalityTokens(ResponsesRecord):
-    """Tokens by modality."""
-
-    image_tokens: int | None = None
-    text_tokens: int | None = None
-
-
-@record
-class CachedTokensDetails(ResponsesRecord):
-    """Cached tokens by modality."""
-
-    cached_image_tokens: int | None = None
-    cached_text_tokens: int | None = None
-
-
-@record
-class ImageGenerationUsage(ResponsesRecord):
-    """Tokens of images that the server made, not included in :class:`ResponseUsage`."""
-
-    input_tokens: int
-    output_tokens: int
-    total_tokens: int | None = None
-    input_tokens_details: ModalityTokens | None = None
-    output_tokens_details: ModalityTokens | None = None
-    cached_tokens: int | None = None
-    cached_tokens_details: CachedTokensDetails | None = None
-
-
-@record
-class WebSearchUsage(ResponsesRecord):
-    """The number of web searches."""
-
-    num_requests: int
-
-
-@record
-class ToolUsage(ResponsesRecord):
-    """The usage of the server's tools."""
-
-    image_gen: ImageGenerationUsage | None = None
-    web_search: WebSearchUsage | None = None
 
 
 @record
@@ -198,9 +140,9 @@ class Response(ResponsesRecord):
         safety_identifier: the caller's user.
         prompt_cache_key: the caller's group of similar prompts.
         prompt_cache_retention: how long prompts stay cached.
-        prompt_cache_options: see its class.
-        prompt_cache_diagnostics: see its class.
-        moderation: see its class.
+        prompt_cache_options: how the prompt is cached.
+        prompt_cache_diagnostics: why the prompt was cached or not.
+        moderation: the moderation of input and output.
         input_transformations: the server's changes to the input.
         image: how images of earlier turns are treated.
         tool_usage: the usage of the server's tools, in addition to ``usage``.
@@ -239,13 +181,13 @@ class Response(ResponsesRecord):
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: str | None = None
-    prompt_cache_options: PromptCacheOptions | None = None
-    prompt_cache_diagnostics: PromptCacheDiagnostics | None = None
-    moderation: Moderation | None = None
-    input_transformations: tuple[InputTransformation | UnknownTransformation, ...] | None = None
-    image: ImageOptions | None = None
-    tool_usage: ToolUsage | None = None
-    access_programs: AccessPrograms | None = None
+    prompt_cache_options: FrozenObject | None = None
+    prompt_cache_diagnostics: FrozenObject | None = None
+    moderation: FrozenObject | None = None
+    input_transformations: tuple[FrozenObject, ...] | None = None
+    image: FrozenObject | None = None
+    tool_usage: FrozenObject | None = None
+    access_programs: FrozenObject | None = None
 
     @property
     def output_text(self) -> str:
@@ -255,58 +197,6 @@ class Response(ResponsesRecord):
 
 # ---------------------------------------------------------------------------------- params
 # The body of a request for a response.
-
-
-@record
-class ContextManagement(ResponsesRecord):
-    """How the server keeps the conversation short.
-
-    Attributes:
-        type: ``compaction``.
-        compact_threshold: the number of tokens above which the server compacts.
-    """
-
-    type: str
-    compact_threshold: int | None = None
-
-
-@record
-class ModerationRule(ResponsesRecord):
-    """The action of moderation: ``score`` or ``block``."""
-
-    mode: str
-
-
-@record
-class ModerationPolicy(ResponsesRecord):
-    """The actions of moderation for input and output."""
-
-    input: ModerationRule | None = None
-    output: ModerationRule | None = None
-
-
-@record
-class ModerationOptions(ResponsesRecord):
-    """Asks for a moderation.
-
-    Attributes:
-        model: the moderation model.
-        policy: its actions.
-    """
-
-    model: str
-    policy: ModerationPolicy | None = None
-
-
-@record
-class StreamOptions(ResponsesRecord):
-    """How a stream is sent.
-
-    Attributes:
-        include_obfuscation: whether deltas are padded, so that their lengths reveal nothing.
-    """
-
-    include_obfuscation: bool | None = None
 
 
 @record
@@ -320,15 +210,15 @@ class ResponseCreateParams(ResponsesRecord):
         input: the input of the model: text or items.
         include: further fields to send, such as ``reasoning.encrypted_content``.
         stream: whether to answer as a stream.
-        stream_options: see its class.
+        stream_options: how a stream is sent.
         stream_id: the lane of a WebSocket.
         store: whether the server stores the response.
         generate: whether to answer at all, on a WebSocket.
         background: whether to answer in the background.
         background_options: the time by which it is answered in the background, and an id to put such requests in order.
         conversation: the conversation that it belongs to, or its id.
-        context_management: see its class.
-        moderation: see its class.
+        context_management: how the server keeps the conversation short.
+        moderation: the moderation that is asked for.
     """
 
     model: str | None = None
@@ -336,7 +226,7 @@ class ResponseCreateParams(ResponsesRecord):
     instructions: str | None = None
     include: tuple[str, ...] | None = None
     stream: bool | None = None
-    stream_options: StreamOptions | None = None
+    stream_options: FrozenObject | None = None
     stream_id: str | None = None
     store: bool | None = None
     generate: bool | None = None
@@ -356,14 +246,14 @@ class ResponseCreateParams(ResponsesRecord):
     previous_response_id: str | None = None
     conversation: str | Conversation | None = None
     prompt: ResponsePrompt | None = None
-    context_management: tuple[ContextManagement, ...] | None = None
+    context_management: tuple[FrozenObject, ...] | None = None
     service_tier: str | None = None
     metadata: Mapping[str, str] | None = None
     user: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: str | None = None
-    prompt_cache_options: PromptCacheOptions | None = None
-    moderation: ModerationOptions | None = None
-    image: ImageOptions | None = None
-    access_programs: AccessPrograms | None = None
+    prompt_cache_options: FrozenObject | None = None
+    moderation: FrozenObject | None = None
+    image: FrozenObject | None = None
+    access_programs: FrozenObject | None = None

@@ -6,14 +6,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from crosswalk.responses.messages import Item
 from crosswalk.responses.records import ResponsesRecord, Unknown, record
 from crosswalk.responses.tools import Tool
-from crosswalk.responses.vocabulary import (
-    CodeInterpreterCallStatus,
-    FileSearchCallStatus,
-    ImageGenerationCallStatus,
-    ItemStatus,
-    McpCallStatus,
-    WebSearchCallStatus,
-)
+from crosswalk.responses.vocabulary import CallStatus, ItemStatus
+from crosswalk.types.json import FrozenObject
 
 # ---------------------------------------------------------------------------- search calls
 # Searches that the server runs: in files, on the web, for tools. Also the reading of files.
@@ -50,7 +44,7 @@ class ResponseFileSearchToolCall(Item):
 
     type: Literal["file_search_call"] = "file_search_call"
     queries: tuple[str, ...] = ()
-    status: FileSearchCallStatus | None = None
+    status: CallStatus | None = None
     results: tuple[FileSearchResult, ...] | None = None
 
 
@@ -154,7 +148,7 @@ class ResponseFunctionWebSearch(Item):
 
     type: Literal["web_search_call"] = "web_search_call"
     action: WebSearchAction | None = None
-    status: WebSearchCallStatus | None = None
+    status: CallStatus | None = None
 
 
 @record
@@ -172,7 +166,7 @@ class ResponseXSearchToolCall(Item):
     call_id: str | None = None
     name: str | None = None
     arguments: str | None = None
-    status: WebSearchCallStatus | None = None
+    status: CallStatus | None = None
 
 
 @record
@@ -252,7 +246,7 @@ class ResponseDocumentFinderToolCall(Item):
     type: Literal["document_finder_call"] = "document_finder_call"
     queries: tuple[str, ...] = ()
     collections: tuple[str, ...] | None = None
-    status: FileSearchCallStatus | None = None
+    status: CallStatus | None = None
     results: tuple[FoundDocument, ...] | None = None
 
 
@@ -352,50 +346,7 @@ class ResponseCodeInterpreterToolCall(Item):
     container_id: str | None = None
     code: str | None = None
     outputs: tuple[CodeInterpreterOutput, ...] | None = None
-    status: CodeInterpreterCallStatus | None = None
-
-
-@record
-class ImageModerationDetails(ResponsesRecord):
-    """The reason why an image was withheld.
-
-    Attributes:
-        categories: the categories of its content.
-        moderation_stage: ``input``, ``output`` or ``unknown``.
-    """
-
-    categories: tuple[str, ...]
-    moderation_stage: str
-
-
-@record
-class ImageGenerationError(ResponsesRecord):
-    """Why there is no image.
-
-    Attributes:
-        type: the kind of error, free text.
-        message: the description.
-        code: the error code.
-        param: the parameter at fault.
-        moderation_details: see its class.
-    """
-
-    type: str
-    message: str
-    code: str | None = None
-    param: str | None = None
-    moderation_details: ImageModerationDetails | None = None
-
-
-@record
-class SvgUsage(ResponsesRecord):
-    """Tokens that a vector graphic took."""
-
-    model: str
-    input_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    total_tokens: int
+    status: CallStatus | None = None
 
 
 @record
@@ -407,20 +358,20 @@ class ImageGenerationCall(Item):
         status: its progress.
         revised_prompt: the prompt of the image model.
         error: why there is none.
-        svg_usage: see its class.
+        svg_usage: the tokens that a vector graphic took.
     """
 
     type: Literal["image_generation_call"] = "image_generation_call"
     result: str | None = None
-    status: ImageGenerationCallStatus | None = None
+    status: CallStatus | None = None
     action: str | None = None
     background: str | None = None
     output_format: str | None = None
     quality: str | None = None
     size: str | None = None
     revised_prompt: str | None = None
-    error: ImageGenerationError | None = None
-    svg_usage: SvgUsage | None = None
+    error: FrozenObject | None = None
+    svg_usage: FrozenObject | None = None
 
 
 @record
@@ -457,44 +408,6 @@ class McpListTools(Item):
 
 
 @record
-class McpProtocolError(ResponsesRecord):
-    """The MCP server violated its protocol, or rejected the call."""
-
-    type: Literal["mcp_protocol_error"] = "mcp_protocol_error"
-    code: int
-    message: str
-
-
-@record
-class McpToolExecutionError(ResponsesRecord):
-    """The tool failed with this content, any JSON value."""
-
-    type: Literal["mcp_tool_execution_error"] = "mcp_tool_execution_error"
-    content: Any = None
-
-
-@record
-class HTTPError(ResponsesRecord):
-    """The MCP server could not be reached, or answered with an HTTP error."""
-
-    type: Literal["http_error"] = "http_error"
-    code: int
-    message: str
-
-
-@record
-class UnknownMcpCallError(Unknown, ResponsesRecord):
-    """An error of an MCP call of an unregistered type."""
-
-    family: ClassVar[str] = "MCP error"
-    type: str | None = None
-
-
-McpCallError: TypeAlias = str | McpProtocolError | McpToolExecutionError | HTTPError | UnknownMcpCallError
-"""The error of an MCP call. Older versions of the API sent text."""
-
-
-@record
 class McpCall(Item):
     """A call of an MCP server's tool, which the server makes itself.
 
@@ -513,8 +426,8 @@ class McpCall(Item):
     name: str
     arguments: str = ""
     output: str | None = None
-    error: McpCallError | None = None
-    status: McpCallStatus | None = None
+    error: str | FrozenObject | None = None
+    status: CallStatus | None = None
     approval_request_id: str | None = None
 
 

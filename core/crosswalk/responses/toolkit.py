@@ -49,12 +49,7 @@ from crosswalk.responses.server_calls import (
     WebSearchSource,
     WebSearchURL,
 )
-from crosswalk.responses.vocabulary import (
-    FileSearchCallStatus,
-    ItemStatus,
-    ResponsesError,
-    WebSearchCallStatus,
-)
+from crosswalk.responses.vocabulary import CallStatus, ItemStatus, ResponsesError
 from crosswalk.text import brief, clean_message, short_repr
 from crosswalk.types.message import ToolCall
 
@@ -338,6 +333,28 @@ def write_call(call: ResponseToolCall[Any], arguments: ResponsesRecord) -> ToolC
     return ToolCall(call.id, call.chat_name, to_json(arguments).decode())
 
 
+class _ArgumentsCall(ResponseToolCall[ItemT]):
+    """A call whose arguments in a chat are fields of its item."""
+
+    arguments: ClassVar[type[ResponsesRecord]]
+    """The fields, as a record."""
+
+    @classmethod
+    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
+        """See :meth:`ResponseToolCall.from_chat_tool_call`."""
+        arguments = read_arguments(tool_call, cls.arguments, cls)
+        fields = {name: getattr(arguments, name) for name in keys_of(cls.arguments).values()}
+        given_fields = {name: value for name, value in fields.items() if value is not None}
+        id_field = "call_id" if cls.output_type else "id"
+        item: Any = cls.item_type(**{id_field: tool_call.id, "status": "in_progress"}, **given_fields)
+        return cls(item)
+
+    def to_chat_tool_call(self) -> ToolCall:
+        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
+        item_fields = {name: getattr(self.item, name) for name in keys_of(self.arguments).values()}
+        return write_call(self, self.arguments(**item_fields))
+
+
 # ------------------------------------------------------------------------------- functions
 # Functions and computers: calls that the program answers with a separate item.
 
@@ -420,39 +437,32 @@ class _ComputerArguments(ResponsesRecord):
 
 
 @attrs.frozen(repr=False)
-class ComputerToolCall(ResponseToolCall[ResponseComputerToolCall]):
+class ComputerToolCall(_ArgumentsCall[ResponseComputerToolCall]):
     """Something to be done on a computer, answered by what the screen then shows."""
 
     item_type = ResponseComputerToolCall
     output_type = ResponseComputerToolCallOutputItem
     chat_name = "computer"
     progression = RUNNING
+    arguments = _ComputerArguments
 
     @classmethod
     def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
         """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``action`` or ``actions``."""
-        arguments = read_arguments(tool_call, _ComputerArguments, cls)
-        if arguments.action is None and arguments.actions is None:
+        call = super().from_chat_tool_call(tool_call)
+        if call.item.action is None and call.item.actions is None:
             raise wrong_arguments(tool_call, "nothing is to be done")
-        return cls(
-            ResponseComputerToolCall(
-                call_id=tool_call.id,
-                action=arguments.action,
-                actions=arguments.actions,
-                pending_safety_checks=arguments.pending_safety_checks or (),
-                status=ItemStatus.IN_PROGRESS,
-            )
-        )
+        return call
 
     def to_chat_tool_call(self) -> ToolCall:
         """See :meth:`ResponseToolCall.to_chat_tool_call`. Pending safety checks are included."""
-        item = self.item
-        if item.action is None and item.actions is None:
+        if self.item.action is None and self.item.actions is None:
             raise self._problem("has no action yet")
-        checks = item.pending_safety_checks or None
-        return write_call(
-            self, _ComputerArguments(action=item.action, actions=item.actions, pending_safety_checks=checks)
+        checks = self.item.pending_safety_checks or None
+        arguments = _ComputerArguments(
+            action=self.item.action, actions=self.item.actions, pending_safety_checks=checks
         )
+        return write_call(self, arguments)
 
     def chunkify(self) -> tuple[Chunk, ...]:
         """Return a chunk with the URL of the screenshot, which is not a source. None if the image is inline."""
@@ -494,7 +504,7 @@ class WebSearchToolCall(ResponseToolCall[ResponseFunctionWebSearch]):
         ).action
         if isinstance(action, ActionSearch) and action.sources is not None:
             raise wrong_arguments(tool_call, "sources are what was found, not asked for")
-        status = WebSearchCallStatus.IN_PROGRESS
+        status = CallStatus.IN_PROGRESS
         return cls(ResponseFunctionWebSearch(id=tool_call.id, action=action, status=status))
 
     def to_chat_tool_call(self) -> ToolCall:
@@ -548,18 +558,30 @@ def url_citation(url: str | None, title: str | None = None) -> CitationAnnotatio
     return AnnotationURLCitation(url=url, title=title) if url else None
 
 
-ResultT = TypeVar("ResultT", FileSearchResult, FoundDocument, FilePage)
+class _FindingCall(_ArgumentsCall[ItemT]):
+    """A call whose item has its ``results``."""
 
+    def chunkify(self) -> tuple[Chunk, ...]:
+        """A chunk for each result."""
+        results: Any = enumerate(getattr(self.item, "results", None) or ())
+        return tuple(attrs.evolve(self._chunk(result), index=index) for index, result in results)
 
-def _chosen(results: Sequence[ResultT], chunks: Sequence[Chunk]) -> tuple[ResultT, ...]:
-    """Return the *results* of *chunks*, with their contents.
+    @abstractmethod
+    def _chunk(self, result: Any) -> Chunk:
+        """The chunk of *result*."""
 
-    Raises:
-        ToolCallError: a chunk does not belong to any of them.
-    """
-    if any(chunk.index >= len(results) for chunk in chunks):
-        raise ToolCallError("a chunk that the call did not find")
-    return tuple(with_text(results[chunk.index], chunk.content) for chunk in chunks)
+    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
+        """See :meth:`ResponseToolCall.with_chunks`.
+
+        Raises:
+            ToolCallError: a chunk does not belong to any of the results.
+        """
+        results: Any = getattr(self.item, "results", None)
+        if results is None:
+            return self
+        if any(chunk.index >= len(results) for chunk in chunks):
+            raise ToolCallError("a chunk that the call did not find")
+        return self._having(results=tuple(with_text(results[chunk.index], chunk.content) for chunk in chunks))
 
 
 @record
@@ -568,8 +590,8 @@ class _FileSearchArguments(ResponsesRecord):
 
 
 @attrs.frozen(repr=False)
-class FileSearchToolCall(ResponseToolCall[ResponseFileSearchToolCall]):
-    """A search in vector stores.
+class FileSearchToolCall(_FindingCall[ResponseFileSearchToolCall]):
+    """A search in vector stores. Its arguments are ``queries``.
 
     Results with different pages or positions are different sources if their ``attributes``, or their extra fields, have
     an integer ``page_number`` or ``document_position``. Otherwise all pieces of a file are one source.
@@ -578,34 +600,13 @@ class FileSearchToolCall(ResponseToolCall[ResponseFileSearchToolCall]):
     item_type = ResponseFileSearchToolCall
     chat_name = "file_search"
     progression = SEARCHING
+    arguments = _FileSearchArguments
 
-    @classmethod
-    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
-        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``queries``."""
-        arguments = read_arguments(tool_call, _FileSearchArguments, cls)
-        status = FileSearchCallStatus.IN_PROGRESS
-        return cls(ResponseFileSearchToolCall(id=tool_call.id, queries=arguments.queries, status=status))
-
-    def to_chat_tool_call(self) -> ToolCall:
-        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
-        return write_call(self, _FileSearchArguments(queries=self.item.queries))
-
-    def chunkify(self) -> tuple[Chunk, ...]:
-        """A chunk for each result."""
-        return tuple(
-            Chunk(
-                content=result.text or "",
-                title=result.filename,
-                annotation=_file_citation(result),
-                score=result.score,
-                index=index,
-            )
-            for index, result in enumerate(self.item.results or ())
+    def _chunk(self, result: FileSearchResult) -> Chunk:
+        citation = _file_citation(result)
+        return Chunk(
+            content=result.text or "", title=result.filename, annotation=citation, score=result.score
         )
-
-    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
-        """See :meth:`ResponseToolCall.with_chunks`."""
-        return self if self.item.results is None else self._having(results=_chosen(self.item.results, chunks))
 
 
 def _file_citation(result: FileSearchResult | FoundDocument) -> AnnotationFileCitation | None:
@@ -634,47 +635,18 @@ class _DocumentFinderArguments(ResponsesRecord):
 
 
 @attrs.frozen(repr=False)
-class DocumentFinderToolCall(ResponseToolCall[ResponseDocumentFinderToolCall]):
-    """A search for documents across collections."""
+class DocumentFinderToolCall(_FindingCall[ResponseDocumentFinderToolCall]):
+    """A search for documents across collections. Its arguments are ``queries`` and ``collections``."""
 
     item_type = ResponseDocumentFinderToolCall
     chat_name = "document_finder"
     progression = SEARCHING
+    arguments = _DocumentFinderArguments
 
-    @classmethod
-    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
-        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``queries`` and ``collections``."""
-        arguments = read_arguments(tool_call, _DocumentFinderArguments, cls)
-        return cls(
-            ResponseDocumentFinderToolCall(
-                id=tool_call.id,
-                queries=arguments.queries,
-                collections=arguments.collections,
-                status=FileSearchCallStatus.IN_PROGRESS,
-            )
-        )
-
-    def to_chat_tool_call(self) -> ToolCall:
-        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
-        item = self.item
-        return write_call(self, _DocumentFinderArguments(queries=item.queries, collections=item.collections))
-
-    def chunkify(self) -> tuple[Chunk, ...]:
-        """A chunk for each document."""
-        return tuple(
-            Chunk(
-                content=result.text or "",
-                title=result.title or result.filename,
-                annotation=_file_citation(result) or url_citation(result.url, result.title),
-                score=result.score,
-                index=index,
-            )
-            for index, result in enumerate(self.item.results or ())
-        )
-
-    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
-        """See :meth:`ResponseToolCall.with_chunks`."""
-        return self if self.item.results is None else self._having(results=_chosen(self.item.results, chunks))
+    def _chunk(self, result: FoundDocument) -> Chunk:
+        citation = _file_citation(result) or url_citation(result.url, result.title)
+        title = result.title or result.filename
+        return Chunk(content=result.text or "", title=title, annotation=citation, score=result.score)
 
 
 @record
@@ -685,56 +657,22 @@ class _FileReaderArguments(ResponsesRecord):
 
 
 @attrs.frozen(repr=False)
-class FileReaderToolCall(ResponseToolCall[ResponseFileReaderToolCall]):
-    """A reading of a file."""
+class FileReaderToolCall(_FindingCall[ResponseFileReaderToolCall]):
+    """A reading of a file. Its arguments are ``file_id`` and two pages."""
 
     item_type = ResponseFileReaderToolCall
     chat_name = "file_reader"
     progression = RUNNING
+    arguments = _FileReaderArguments
 
-    @classmethod
-    def from_chat_tool_call(cls, tool_call: ToolCall) -> Self:
-        """See :meth:`ResponseToolCall.from_chat_tool_call`. The arguments are ``file_id`` and two pages."""
-        arguments = read_arguments(tool_call, _FileReaderArguments, cls)
-        return cls(
-            ResponseFileReaderToolCall(
-                id=tool_call.id,
-                file_id=arguments.file_id,
-                first_page=arguments.first_page,
-                last_page=arguments.last_page,
-                status=ItemStatus.IN_PROGRESS,
-            )
+    def _chunk(self, result: FilePage) -> Chunk:
+        citation = AnnotationFileCitation(
+            file_id=self.item.file_id,
+            filename=self.item.filename,
+            page_number=result.page_number,
+            document_position=result.document_position,
         )
-
-    def to_chat_tool_call(self) -> ToolCall:
-        """See :meth:`ResponseToolCall.to_chat_tool_call`."""
-        item = self.item
-        return write_call(
-            self,
-            _FileReaderArguments(file_id=item.file_id, first_page=item.first_page, last_page=item.last_page),
-        )
-
-    def chunkify(self) -> tuple[Chunk, ...]:
-        """A chunk for each page."""
-        item = self.item
-        return tuple(
-            Chunk(
-                content=page.text,
-                title=item.filename,
-                annotation=AnnotationFileCitation(
-                    file_id=item.file_id,
-                    filename=item.filename,
-                    page_number=page.page_number,
-                    document_position=page.document_position,
-                ),
-                index=index,
-            )
-            for index, page in enumerate(item.results or ())
-        )
-
-    def with_chunks(self, chunks: Sequence[Chunk]) -> Self:
-        """See :meth:`ResponseToolCall.with_chunks`."""
-        return self if self.item.results is None else self._having(results=_chosen(self.item.results, chunks))
+        return Chunk(content=result.text, title=self.item.filename, annotation=citation)
 
 
 # -------------------------------------------------------------------------------- registry

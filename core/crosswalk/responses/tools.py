@@ -1,234 +1,18 @@
 """Tools as a request defines them and a response repeats them, and where they run."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypeAlias, Union
-
-import attrs
+from typing import Any, Literal, TypeAlias
 
 from crosswalk.responses.function_tools import CustomTool, FunctionTool, NamespaceTool, UnknownTool
-from crosswalk.responses.records import ResponsesRecord, Unknown, record
+from crosswalk.responses.records import ResponsesRecord, record
+from crosswalk.types.json import FrozenObject
 
 # ------------------------------------------------------------------------------ containers
 # Where code and commands run: containers, their network, the skills in them.
 
 
-@record
-class UnknownEnvironment(Unknown, ResponsesRecord):
-    """An environment, network policy or skill of an unregistered type."""
-
-    family: ClassVar[str] = "environment"
-    type: str | None = None
-
-
-@record
-class ContainerNetworkPolicyDomainSecret(ResponsesRecord):
-    """A secret that requests to a domain carry.
-
-    Attributes:
-        domain: the domain.
-        name: its name for code in the container.
-        value: the secret.
-    """
-
-    domain: str
-    name: str
-    value: str
-
-    def __repr__(self) -> str:
-        return f"ContainerNetworkPolicyDomainSecret(domain={self.domain!r}, name={self.name!r})"
-
-
-@record
-class ContainerNetworkPolicyDisabled(ResponsesRecord):
-    """No network access."""
-
-    type: Literal["disabled"] = "disabled"
-
-
-@record
-class ContainerNetworkPolicyAllowlist(ResponsesRecord):
-    """Access to some domains only.
-
-    Attributes:
-        allowed_domains: the domains.
-        domain_secrets: the secrets for them.
-    """
-
-    type: Literal["allowlist"] = "allowlist"
-    allowed_domains: tuple[str, ...]
-    domain_secrets: tuple[ContainerNetworkPolicyDomainSecret, ...] | None = None
-
-
-NetworkPolicy: TypeAlias = (
-    ContainerNetworkPolicyDisabled | ContainerNetworkPolicyAllowlist | UnknownEnvironment
-)
-"""The network access of a container."""
-
-
-@record
-class SkillReference(ResponsesRecord):
-    """An uploaded skill.
-
-    Attributes:
-        skill_id: its id.
-        version: a number, or ``latest``.
-    """
-
-    type: Literal["skill_reference"] = "skill_reference"
-    skill_id: str
-    version: str | None = None
-
-
-@record
-class InlineSkillSource(ResponsesRecord):
-    """The files of a skill.
-
-    Attributes:
-        media_type: ``application/zip``.
-        data: the archive in base64.
-    """
-
-    type: Literal["base64"] = "base64"
-    media_type: str
-    data: str
-
-
-@record
-class InlineSkill(ResponsesRecord):
-    """A skill sent with the request."""
-
-    type: Literal["inline"] = "inline"
-    name: str
-    description: str
-    source: InlineSkillSource
-
-
-Skill: TypeAlias = SkillReference | InlineSkill | UnknownEnvironment
-"""A skill in a container."""
-
-
-@record
-class LocalSkill(ResponsesRecord):
-    """A skill on the caller's machine.
-
-    Attributes:
-        name: its name.
-        description: its purpose.
-        path: its folder.
-    """
-
-    name: str
-    description: str
-    path: str
-
-
-@record
-class CodeInterpreterContainer(ResponsesRecord):
-    """A new container for the code interpreter.
-
-    Attributes:
-        file_ids: files to put into it.
-        memory_limit: such as ``4g``.
-        network_policy: its network access.
-    """
-
-    type: Literal["auto"] = "auto"
-    file_ids: tuple[str, ...] | None = None
-    memory_limit: str | None = None
-    network_policy: NetworkPolicy | None = None
-
-
-@record
-class ContainerAuto(ResponsesRecord):
-    """A new container for the shell, see :class:`CodeInterpreterContainer`."""
-
-    type: Literal["container_auto"] = "container_auto"
-    file_ids: tuple[str, ...] | None = None
-    memory_limit: str | None = None
-    network_policy: NetworkPolicy | None = None
-    skills: tuple[Skill, ...] | None = None
-
-
-@record
-class ContainerReference(ResponsesRecord):
-    """A container that exists."""
-
-    type: Literal["container_reference"] = "container_reference"
-    container_id: str
-
-
-@record
-class LocalEnvironment(ResponsesRecord):
-    """The caller's machine."""
-
-    type: Literal["local"] = "local"
-    skills: tuple[LocalSkill, ...] | None = None
-
-
-ShellEnvironment: TypeAlias = ContainerAuto | ContainerReference | LocalEnvironment | UnknownEnvironment
-"""Where shell commands run."""
-
-
 # ---------------------------------------------------------------------------- search tools
 # Tools that search: files, the web, other tools.
-
-
-@record
-class ComparisonFilter(ResponsesRecord):
-    """Compares an attribute of a file with a value.
-
-    Attributes:
-        type: the comparison.
-        key: the attribute.
-        value: what it is compared with: a string, number or boolean, or an array of strings and numbers.
-    """
-
-    type: Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"]
-    key: str
-    value: Any
-
-
-@record
-class CompoundFilter(ResponsesRecord):
-    """Joins filters.
-
-    Attributes:
-        type: how.
-        filters: what is joined.
-    """
-
-    type: Literal["and", "or"]
-    filters: tuple[Union[ComparisonFilter, "CompoundFilter"], ...]
-
-
-attrs.resolve_types(CompoundFilter)
-
-
-FileSearchFilter: TypeAlias = ComparisonFilter | CompoundFilter
-"""Which files a file search may look into."""
-
-
-@record
-class HybridSearch(ResponsesRecord):
-    """How a search by meaning and one by words are weighed against each other."""
-
-    embedding_weight: float
-    text_weight: float
-
-
-@record
-class RankingOptions(ResponsesRecord):
-    """How the results of a file search are ranked.
-
-    Attributes:
-        ranker: which ranker, ``auto`` for the server's choice.
-        score_threshold: the lowest score of a result, 0 to 1.
-        hybrid_search: see its class.
-    """
-
-    ranker: str | None = None
-    score_threshold: float | None = None
-    hybrid_search: HybridSearch | None = None
 
 
 @record
@@ -239,40 +23,14 @@ class FileSearchTool(ResponsesRecord):
         vector_store_ids: the stores.
         filters: which files.
         max_num_results: how many results at most.
-        ranking_options: see its class.
+        ranking_options: how the results are ranked.
     """
 
     type: Literal["file_search"] = "file_search"
     vector_store_ids: tuple[str, ...]
-    filters: FileSearchFilter | None = None
+    filters: FrozenObject | None = None
     max_num_results: int | None = None
-    ranking_options: RankingOptions | None = None
-
-
-@record
-class WebSearchFilters(ResponsesRecord):
-    """Which pages a web search may use."""
-
-    allowed_domains: tuple[str, ...] | None = None
-
-
-@record
-class UserLocation(ResponsesRecord):
-    """Roughly where the user is.
-
-    Attributes:
-        type: ``approximate``.
-        city: free text.
-        region: free text.
-        country: two letters, ISO 3166-1.
-        timezone: IANA's name.
-    """
-
-    type: Literal["approximate"] | None = "approximate"
-    city: str | None = None
-    region: str | None = None
-    country: str | None = None
-    timezone: str | None = None
+    ranking_options: FrozenObject | None = None
 
 
 @record
@@ -282,14 +40,14 @@ class WebSearchTool(ResponsesRecord):
     Attributes:
         filters: which pages.
         search_context_size: how much of them is read: ``low``, ``medium``, ``high``.
-        user_location: see its class.
+        user_location: roughly where the user is.
         external_web_access: whether pages are fetched live.
     """
 
     type: Literal["web_search", "web_search_2025_08_26"] = "web_search"
-    filters: WebSearchFilters | None = None
+    filters: FrozenObject | None = None
     search_context_size: str | None = None
-    user_location: UserLocation | None = None
+    user_location: FrozenObject | None = None
     external_web_access: bool | None = None
 
 
@@ -300,7 +58,7 @@ class WebSearchPreviewTool(ResponsesRecord):
     type: Literal["web_search_preview", "web_search_preview_2025_03_11"] = "web_search_preview"
     search_content_types: tuple[str, ...] | None = None
     search_context_size: str | None = None
-    user_location: UserLocation | None = None
+    user_location: FrozenObject | None = None
 
 
 @record
@@ -337,7 +95,7 @@ class DocumentFinderTool(ResponsesRecord):
 
     type: Literal["document_finder"] = "document_finder"
     collections: tuple[str, ...] | None = None
-    filters: FileSearchFilter | None = None
+    filters: FrozenObject | None = None
     max_num_results: int | None = None
 
 
@@ -397,27 +155,6 @@ class ComputerUsePreviewTool(ResponsesRecord):
 
 
 @record
-class McpToolFilter(ResponsesRecord):
-    """Some of an MCP server's tools.
-
-    Attributes:
-        tool_names: by name.
-        read_only: by whether they change anything.
-    """
-
-    tool_names: tuple[str, ...] | None = None
-    read_only: bool | None = None
-
-
-@record
-class McpApprovalFilter(ResponsesRecord):
-    """The tools of an MCP server that always need approval, and those that never do."""
-
-    always: McpToolFilter | None = None
-    never: McpToolFilter | None = None
-
-
-@record
 class Mcp(ResponsesRecord):
     """The tools of an MCP server.
 
@@ -443,8 +180,8 @@ class Mcp(ResponsesRecord):
     tunnel_id: str | None = None
     authorization: str | None = None
     headers: Mapping[str, str] | None = None
-    allowed_tools: tuple[str, ...] | McpToolFilter | None = None
-    require_approval: str | McpApprovalFilter | None = None
+    allowed_tools: tuple[str, ...] | FrozenObject | None = None
+    require_approval: str | FrozenObject | None = None
     defer_loading: bool | None = None
     allowed_callers: tuple[str, ...] | None = None
 
@@ -462,8 +199,11 @@ class CodeInterpreter(ResponsesRecord):
     """
 
     type: Literal["code_interpreter"] = "code_interpreter"
-    container: str | CodeInterpreterContainer
+    container: str | FrozenObject
     allowed_callers: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return "CodeInterpreter()"  # a container may have secrets
 
 
 @record
@@ -471,29 +211,6 @@ class ProgrammaticToolCalling(ResponsesRecord):
     """Lets the model call tools from programs that it writes."""
 
     type: Literal["programmatic_tool_calling"] = "programmatic_tool_calling"
-
-
-@record
-class ImageMask(ResponsesRecord):
-    """The part of an image that may change, by URL or as an uploaded file."""
-
-    image_url: str | None = None
-    file_id: str | None = None
-
-
-@record
-class SvgReasoning(ResponsesRecord):
-    """How long the model thinks about a vector graphic."""
-
-    effort: str | None = None
-
-
-@record
-class SvgOptions(ResponsesRecord):
-    """How vector graphics are made."""
-
-    model: str | None = None
-    reasoning: SvgReasoning | None = None
 
 
 @record
@@ -515,7 +232,7 @@ class ImageGeneration(ResponsesRecord):
         partial_images: the number of previews in a stream, 0 to 3.
         quality: ``low`` to ``max``, or ``auto``.
         size: such as ``1024x1024``, or ``auto``.
-        svg: see its class.
+        svg: how vector graphics are made.
     """
 
     type: Literal["image_generation"] = "image_generation"
@@ -526,14 +243,14 @@ class ImageGeneration(ResponsesRecord):
     frame_count: int | None = None
     frame_duration_ms: int | None = None
     input_fidelity: str | None = None
-    input_image_mask: ImageMask | None = None
+    input_image_mask: FrozenObject | None = None
     moderation: str | None = None
     output_compression: int | None = None
     output_format: str | None = None
     partial_images: int | None = None
     quality: str | None = None
     size: str | None = None
-    svg: SvgOptions | None = None
+    svg: FrozenObject | None = None
 
 
 @record
@@ -553,8 +270,11 @@ class FunctionShellTool(ResponsesRecord):
     """
 
     type: Literal["shell"] = "shell"
-    environment: ShellEnvironment | None = None
+    environment: FrozenObject | None = None
     allowed_callers: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        return "FunctionShellTool()"  # a container may have secrets
 
 
 @record

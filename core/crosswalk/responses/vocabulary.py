@@ -281,83 +281,17 @@ class ItemStatus(StrEnum):
     INCOMPLETE = "incomplete"
 
 
-class FileSearchCallStatus(StrEnum):
-    """The status of a file search."""
+class CallStatus(StrEnum):
+    """The status of a call of a server's tool, a patch, a program or a screenshot. Each uses some of the words."""
 
     IN_PROGRESS = "in_progress"
     SEARCHING = "searching"
-    COMPLETED = "completed"
-    INCOMPLETE = "incomplete"
-    FAILED = "failed"
-
-
-class WebSearchCallStatus(StrEnum):
-    """The status of a web search."""
-
-    IN_PROGRESS = "in_progress"
-    SEARCHING = "searching"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    INCOMPLETE = "incomplete"
-
-
-class CodeInterpreterCallStatus(StrEnum):
-    """The status of a run of the code interpreter."""
-
-    IN_PROGRESS = "in_progress"
     INTERPRETING = "interpreting"
-    COMPLETED = "completed"
-    INCOMPLETE = "incomplete"
-    FAILED = "failed"
-
-
-class ImageGenerationCallStatus(StrEnum):
-    """The status of an image."""
-
-    IN_PROGRESS = "in_progress"
     GENERATING = "generating"
-    COMPLETED = "completed"
-    FAILED = "failed"
-
-
-class ComputerCallOutputStatus(StrEnum):
-    """The status of the answer to a computer call."""
-
-    IN_PROGRESS = "in_progress"
-    COMPLETED = "completed"
-    INCOMPLETE = "incomplete"
-    FAILED = "failed"
-
-
-class McpCallStatus(StrEnum):
-    """The status of a call of an MCP server's tool."""
-
-    IN_PROGRESS = "in_progress"
     CALLING = "calling"
     COMPLETED = "completed"
     INCOMPLETE = "incomplete"
     FAILED = "failed"
-
-
-class ApplyPatchCallStatus(StrEnum):
-    """The status of a patch."""
-
-    IN_PROGRESS = "in_progress"
-    COMPLETED = "completed"
-
-
-class ApplyPatchCallOutputStatus(StrEnum):
-    """The final status of a patch."""
-
-    COMPLETED = "completed"
-    FAILED = "failed"
-
-
-class ProgramOutputStatus(StrEnum):
-    """The final status of a program."""
-
-    COMPLETED = "completed"
-    INCOMPLETE = "incomplete"
 
 
 class MessageRole(StrEnum):

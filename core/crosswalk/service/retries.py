@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import threading
 import time
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from crosswalk.config import COUNT, TIME_LIMIT, TIME_LIMIT_OR_NONE, WAIT
 from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.lazy import pattern
 from crosswalk.service.endpoint import where
@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 
 # ---------------------------------------------------------------------------------- policy
 # Time limits and retries.
-
-
-def _limit(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    if value is not None and not (type(value) in (int, float) and 0 < value < math.inf):
-        raise ConfigurationError(f"{attribute.name} must be seconds above 0, or None", key=attribute.name)
-
-
-def _seconds(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    if not (type(value) in (int, float) and 0 <= value < math.inf):
-        raise ConfigurationError(f"{attribute.name} must be seconds from 0", key=attribute.name)
 
 
 @checks_keywords()
@@ -59,14 +49,14 @@ class Timeouts:
         ConfigurationError: a value that is not a number above 0.
     """
 
-    connect: float | None = attrs.field(default=10.0, validator=_limit)
-    first_token: float | None = attrs.field(default=None, validator=_limit)
-    between_tokens: float | None = attrs.field(default=None, validator=_limit)
-    between_bytes: float | None = attrs.field(default=600.0, validator=_limit)
-    whole: float | None = attrs.field(default=600.0, validator=_limit)
-    total: float | None = attrs.field(default=None, validator=_limit)
-    after_end: float | None = attrs.field(default=5.0, validator=_limit)
-    call: float | None = attrs.field(default=None, validator=_limit)
+    connect: float | None = attrs.field(default=10.0, validator=TIME_LIMIT_OR_NONE)
+    first_token: float | None = attrs.field(default=None, validator=TIME_LIMIT_OR_NONE)
+    between_tokens: float | None = attrs.field(default=None, validator=TIME_LIMIT_OR_NONE)
+    between_bytes: float | None = attrs.field(default=600.0, validator=TIME_LIMIT_OR_NONE)
+    whole: float | None = attrs.field(default=600.0, validator=TIME_LIMIT_OR_NONE)
+    total: float | None = attrs.field(default=None, validator=TIME_LIMIT_OR_NONE)
+    after_end: float | None = attrs.field(default=5.0, validator=TIME_LIMIT_OR_NONE)
+    call: float | None = attrs.field(default=None, validator=TIME_LIMIT_OR_NONE)
 
     @classmethod
     def of(cls, timeout: float | Timeouts | None) -> Timeouts:
@@ -77,18 +67,13 @@ class Timeouts:
         """
         if timeout is None or isinstance(timeout, Timeouts):
             return timeout or cls()
-        if type(timeout) not in (int, float) or not 0 < timeout < math.inf:
+        if not TIME_LIMIT.fits(timeout):
             raise ConfigurationError("timeout must be Timeouts, or seconds above 0", key="timeout")
         return cls(whole=timeout, between_bytes=timeout)
 
 
 def _as_kinds(value: Iterable[str]) -> frozenset[ErrorKind]:
     return frozenset(one_of(ErrorKind, kind, "unknown kind of error") for kind in value)
-
-
-def _whole(_: Any, attribute: attrs.Attribute[int], value: object) -> None:
-    if type(value) is not int or value < 1:
-        raise ConfigurationError(f"{attribute.name} must be a whole number of at least 1", key=attribute.name)
 
 
 @checks_keywords()
@@ -124,11 +109,11 @@ class RetryPolicy:
         ConfigurationError: a number out of its bounds. ResponseValidationError: an unknown kind.
     """
 
-    attempts: int = attrs.field(default=3, validator=_whole)
-    initial_seconds: float = attrs.field(default=0.5, validator=_seconds)
-    max_seconds: float = attrs.field(default=8.0, validator=_seconds)
-    max_retry_after: float = attrs.field(default=60.0, validator=_seconds)
-    cool_down_seconds: float = attrs.field(default=30.0, validator=_seconds)
+    attempts: int = attrs.field(default=3, validator=COUNT)
+    initial_seconds: float = attrs.field(default=0.5, validator=WAIT)
+    max_seconds: float = attrs.field(default=8.0, validator=WAIT)
+    max_retry_after: float = attrs.field(default=60.0, validator=WAIT)
+    cool_down_seconds: float = attrs.field(default=30.0, validator=WAIT)
     kinds: frozenset[ErrorKind] = attrs.field(
         default=frozenset({ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT, ErrorKind.SERVER}), converter=_as_kinds
     )

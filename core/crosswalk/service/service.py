@@ -23,7 +23,7 @@ from typing import (
 
 import attrs
 
-from crosswalk.config import Settings, apply_settings, load_settings
+from crosswalk.config import COUNT_OR_NONE, Settings, apply_settings, check_type, load_settings
 from crosswalk.errors import ConfigurationError, UnknownProviderError
 from crosswalk.mapping.event import Unknown
 from crosswalk.mapping.reader import ReaderOptions
@@ -136,13 +136,11 @@ def setup_of(
     """
     observers = _as_observers(observers)
     middleware = tuple(map(driver.middleware, _as_middleware(middleware)))
-    _check_types(
-        ("limits", limits, Limits),
-        ("settings", settings, Settings),
-        ("registry", registry, Registry),
-        ("client_options", client_options, Mapping),
-        ("keep_raw", keep_raw, bool),
-    )
+    check_type("limits", limits, Limits)
+    check_type("settings", settings, Settings)
+    check_type("registry", registry, Registry)
+    check_type("client_options", client_options, Mapping)
+    check_type("keep_raw", keep_raw, bool)
     for name, given in (("id_factory", id_factory), ("clock", clock), ("timer", timer)):
         if not callable(given):
             raise ConfigurationError(f"{name} must be a function", key=name)
@@ -164,10 +162,7 @@ def setup_of(
         raise ConfigurationError("unknown is 'raise' or 'keep'", key="unknown")
     if client is not None and client_options:
         raise ConfigurationError("give client or client_options, not both", key="client")
-    if max_concurrency is not None and (type(max_concurrency) is not int or max_concurrency < 1):
-        raise ConfigurationError(
-            "max_concurrency must be a whole number of at least 1", key="max_concurrency"
-        )
+    COUNT_OR_NONE.check("max_concurrency", max_concurrency)
     if proxy is not None:
         if client is not None:
             raise ConfigurationError("give proxy= to the client", key="proxy")
@@ -210,14 +205,6 @@ def setup_of(
     if not has_own_settings:
         apply_settings(settings)
     return setup
-
-
-def _check_types(*arguments: tuple[str, object, Any]) -> None:
-    for name, given, expected_type in arguments:
-        if given is not None and not isinstance(given, expected_type):
-            raise ConfigurationError(
-                f"{name} must be {expected_type.__name__}, not {type(given).__name__}", key=name
-            )
 
 
 def _as_endpoint(one: Any) -> Endpoint:

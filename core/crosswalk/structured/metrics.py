@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
 
+from crosswalk.config import COUNT, TIME_LIMIT, TIME_LIMIT_OR_NONE
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.structured.result import ReasonCode, Stage
 from crosswalk.types.json import dump_json
@@ -235,10 +236,11 @@ class MemoryCache:
     ) -> None:
         from cachetools import TLRUCache
 
-        if type(max_entries) is not int or max_entries < 1:
-            raise ConfigurationError("max_entries must be a positive integer", key="max_entries")
-        self._ttl = checked_ttl(ttl, "ttl")
-        self._negative_ttl = None if negative_ttl is None else checked_ttl(negative_ttl, "negative_ttl")
+        COUNT.check("max_entries", max_entries)
+        TIME_LIMIT.check("ttl", ttl)
+        TIME_LIMIT_OR_NONE.check("negative_ttl", negative_ttl)
+        self._ttl = ttl
+        self._negative_ttl = negative_ttl
         self._lock = threading.Lock()
         # With each value its time to live.
         self._entries: TLRUCache[Hashable, tuple[Any, float]] = TLRUCache(
@@ -268,9 +270,8 @@ class MemoryCache:
         Raises:
             ConfigurationError: *ttl* is not a positive number.
         """
-        seconds = (
-            (self._negative_ttl if is_negative else self._ttl) if ttl is None else checked_ttl(ttl, "ttl")
-        )
+        TIME_LIMIT_OR_NONE.check("ttl", ttl)
+        seconds = ttl or (self._negative_ttl if is_negative else self._ttl)
         if seconds is None:
             return
         with self._lock:
@@ -295,13 +296,6 @@ class MemoryCache:
     def reset_stats(self) -> None:
         """Set the statistics to zero."""
         self._hits = self._misses = 0
-
-
-def checked_ttl(seconds: Any, name: str) -> float:
-    """*seconds* as a number, which must be positive. *name* is the option that a message names."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
-        raise ConfigurationError(f"{name} must be a positive number of seconds", key=name)
-    return float(seconds)
 
 
 def answer_key(*parts: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import attrs
 
+from crosswalk.config import TIME_LIMIT
 from crosswalk.structured.chain import extract_json, repair_json
 from crosswalk.structured.metrics import (
     MAX_ENTRIES,
@@ -15,7 +16,6 @@ from crosswalk.structured.metrics import (
     MemoryCache,
     ParserMetrics,
     answer_key,
-    checked_ttl,
 )
 from crosswalk.structured.parser import StructuredParser
 from crosswalk.structured.repair import NO_JSON, loads
@@ -324,6 +324,7 @@ class ResponseCache(MemoryCache):
         Raises:
             ConfigurationError: *ttl_seconds* is not a positive number.
         """
+        TIME_LIMIT.check("ttl_seconds", ttl_seconds)
         entry = CacheEntry(
             raw_response=raw_response,
             parsed_json=parsed_json,
@@ -332,7 +333,7 @@ class ResponseCache(MemoryCache):
             reason_code=ReasonCode(reason_code),
             fallback_used=str(fallback_used),
             created_at=time.time(),
-            ttl_seconds=checked_ttl(ttl_seconds, "ttl_seconds"),
+            ttl_seconds=ttl_seconds,
         )
         self.put(key, entry, ttl=ttl_seconds)
 

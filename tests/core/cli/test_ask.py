@@ -28,9 +28,8 @@ from crosswalk import (
     UsageInfo,
     from_json,
 )
-from crosswalk.cli import arguments as live_arguments, ask
+from crosswalk.cli import ask
 from crosswalk.cli.ask import Screen, panel_lines
-from crosswalk.service import ReasoningEffort
 from crosswalk.testing import load_capture
 from crosswalk.testing.exchange import Cut, Garbage, Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -478,10 +477,6 @@ def test_what_does_not_follow_from_the_deltas_is_not_shown_twice(capsys: Any) ->
     screen.show(ResponseDelta(0, content_delta="other"))
     screen.finish(ChatResponse.success(ChatMessage.assistant("said"), UsageInfo.EMPTY, "m", SEED))
     assert capsys.readouterr().out == "other\n"
-
-
-def test_the_efforts_are_those_of_a_request() -> None:
-    assert tuple(ReasoningEffort) == live_arguments._EFFORTS
 
 
 # What fails.

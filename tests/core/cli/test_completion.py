@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crosswalk.cli.parser import EXAMPLES, installed_commands, parse
+from crosswalk.cli.parser import COMMANDS, parse
 
 from .conftest import Done
 
@@ -56,19 +56,12 @@ def test_each_shell_has_a_script(run: Run, shell: str) -> None:
         assert word in done.out
 
 
-@pytest.mark.parametrize("command", EXAMPLES)
-def test_the_help_of_each_command_ends_with_examples(run: Run, command: str) -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_help_of_each_command_ends_with_examples_that_can_be_said(run: Run, command: str) -> None:
     shown = run(command, "--help").out.splitlines()
-    assert [line.strip() for line in shown[shown.index("Examples:") + 1 :]] == list(EXAMPLES[command])
-
-
-def test_each_command_has_examples_that_can_be_said(run: Run) -> None:
-    for command, examples in EXAMPLES.items():
-        said = set()
-        for example in examples:
-            ours = example[example.index("crosswalk ") :]
-            words = shlex.split(re.split(" [<>|] ", ours)[0])  # the rest is the shell's
-            said.add(parse(words[1:]).command)
-        assert command in said
-    shown = re.findall(r"^    ([a-z-]+)(?: |$)", run("--help").out, re.MULTILINE)
-    assert sorted(set(shown) - installed_commands().keys()) == sorted(EXAMPLES)
+    said = set()
+    for example in shown[shown.index("Examples:") + 1 :]:
+        ours = example[example.index("crosswalk ") :]
+        words = shlex.split(re.split(" [<>|] ", ours)[0])  # the rest is the shell's
+        said.add(parse(words[1:]).command)
+    assert command in said

@@ -25,7 +25,7 @@ from crosswalk.responses import (
     displays,
     parse_response,
 )
-from crosswalk.responses.terminal_display import LiveDisplay
+from crosswalk.responses.display import LiveDisplay
 from crosswalk.text import harmless
 from pages import environment
 

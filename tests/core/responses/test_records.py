@@ -24,7 +24,7 @@ import crosswalk
 import crosswalk.codec
 from crosswalk import responses as r
 from crosswalk.errors import InvalidJSONError, NestingTooDeepError
-from crosswalk.responses.events.answer import Event
+from crosswalk.responses.answer_events import Event
 from crosswalk.responses.messages import Item
 from crosswalk.responses.records import classes_of, register
 
@@ -312,17 +312,19 @@ def test_a_constructor_brings_values_into_their_form() -> None:
     [
         (lambda: r.ResponseOutputText(text=5), "expected string, got number @ ResponseOutputText.text"),
         (lambda: r.ResponseOutputText(text=None), "expected string, got null @ ResponseOutputText.text"),
-        (lambda: r.Response(output=5), "expected a tuple, got int @ Response.output"),
+        (lambda: r.Response(output=5), "expected array, got number @ Response.output"),
         (lambda: r.Response(output=[r.ReasoningText(text="")]), "expected item, got ReasoningText @ Response.output[0]"),
         (lambda: r.Response(usage=MESSAGE), "expected ResponseUsage, got dict @ Response.usage"),
         (lambda: r.Response(metadata={1: "a"}), "expected strings as keys @ Response.metadata"),
-        (lambda: r.Response(metadata="a"), "expected a mapping, got str @ Response.metadata"),
+        (lambda: r.Response(metadata="a"), "expected object, got string @ Response.metadata"),
         (lambda: r.Response(metadata={"a": 1}), "expected string, got number @ Response.metadata.a"),
         (lambda: r.Response(temperature=float("nan")), "expected number, got number @ Response.temperature"),
         (lambda: r.Response(status="done"), "unknown ResponseStatus 'done' @ Response.status"),
         (lambda: r.Response(instructions=5), "expected string or array, got number @ Response.instructions"),
         (lambda: r.FunctionTool(name="f", parameters=[]), "expected object, got array @ FunctionTool.parameters"),
-        (lambda: r.McpTool(name="f", input_schema={1: 2}), "not a JSON object: Dict key must be str @ McpTool.input_schema"),
+        (lambda: r.McpTool(name="f", input_schema={1: 2}), "expected strings as keys @ McpTool.input_schema"),
+        (lambda: r.McpTool(name="f", input_schema=[object()]), "not a JSON object: Type is not JSON serializable: object @ McpTool.input_schema"),
+        (lambda: r.FunctionTool(name="f", parameters={"a": [{1: 2}]}), "not a JSON object: Dict key must be str @ FunctionTool.parameters"),
     ],
 )  # fmt: skip
 def test_a_constructor_refuses_what_its_type_does_not_allow(make: Any, said: str) -> None:
@@ -507,8 +509,9 @@ def test_a_repr_is_short_and_shows_no_secret() -> None:
     assert "hush" not in repr(
         r.Response(tools=[r.Mcp(server_label="s", authorization="hush", headers={"k": "hush"})])
     )  # type: ignore[arg-type]
-    secret = r.ContainerNetworkPolicyDomainSecret(domain="d", name="n", value="hush")
-    assert repr(secret) == "ContainerNetworkPolicyDomainSecret(domain='d', name='n')"
+    container: Any = {"network_policy": {"domain_secrets": [{"domain": "d", "name": "n", "value": "hush"}]}}
+    assert repr(r.FunctionShellTool(environment=container)) == "FunctionShellTool()"
+    assert repr(r.CodeInterpreter(container=container)) == "CodeInterpreter()"
 
 
 def test_what_json_cannot_say_is_refused_when_it_is_written() -> None:
@@ -595,12 +598,6 @@ def test_final_statuses() -> None:
     assert [status.value for status in r.ResponseStatus if not status.is_final] == ["queued", "in_progress"]
 
 
-def test_a_union_without_an_unknown_member_is_closed() -> None:
-    tool = {"type": "file_search", "vector_store_ids": [], "filters": {"type": "xor", "filters": []}}
-    with pytest.raises(r.UnknownTypeError, match=r"unknown object type 'xor' @ \$.filters"):
-        r.parse(r.FileSearchTool, tool, unknown="keep")
-
-
 @r.record
 class Left(r.ResponsesRecord):
     type: Literal["left"] | None = None
@@ -614,6 +611,11 @@ class Right(r.ResponsesRecord):
 @r.record
 class Sides(r.ResponsesRecord):
     sides: tuple[Left | Right, ...]
+
+
+def test_a_union_without_an_unknown_member_is_closed() -> None:
+    with pytest.raises(r.UnknownTypeError, match=r"unknown object type 'up' @ \$.sides\[0\]"):
+        r.parse(Sides, {"sides": [{"type": "up"}]}, unknown="keep")
 
 
 def test_the_first_of_several_types_without_a_tag_claims_an_object() -> None:
@@ -635,15 +637,22 @@ def test_keys_named_like_what_all_records_have_are_only_keys() -> None:
     assert r.to_dict(response) == sent
 
 
+@r.record
+class Branch(r.ResponsesRecord):
+    branches: tuple[Branch, ...]
+
+
+attrs.resolve_types(Branch)
+
+
 @pytest.mark.parametrize(
-    ("does", "said"), [("reads", "nested too deeply @ $"), ("writes", "nested too deeply @ FileSearchTool")]
+    ("does", "said"), [("reads", "nested too deeply @ $"), ("writes", "nested too deeply @ Branch")]
 )
-def test_filters_nested_too_deeply_are_refused(does: str, said: str) -> None:
-    deep: Any = {"type": "eq", "key": "k", "value": 1}
+def test_records_nested_too_deeply_are_refused(does: str, said: str) -> None:
+    sent: dict[str, Any] = {"branches": []}
     for _ in range(90):
-        deep = {"type": "and", "filters": [deep]}
-    sent = {"type": "file_search", "vector_store_ids": [], "filters": deep}
-    tool, data = r.parse(r.FileSearchTool, sent), orjson.dumps(sent)
+        sent = {"branches": [sent]}
+    branch, data = r.parse(Branch, sent), orjson.dumps(sent)
     at_the_bottom: list[str] = []
     read = []
 
@@ -652,9 +661,9 @@ def test_filters_nested_too_deeply_are_refused(does: str, said: str) -> None:
             return do(levels - 1)
         try:
             if does == "reads":
-                read.append(r.parse(r.FileSearchTool, data))
+                read.append(r.parse(Branch, data))
             else:
-                assert orjson.loads(r.to_json(tool)) == sent
+                assert orjson.loads(r.to_json(branch)) == sent
         except (r.ResponsesParseError, r.ResponsesValueError) as error:
             at_the_bottom.append(str(error))
 
@@ -665,7 +674,7 @@ def test_filters_nested_too_deeply_are_refused(does: str, said: str) -> None:
         limit -= 50
         do(sys.getrecursionlimit() - limit)
     assert at_the_bottom == [said]
-    assert all(each == tool for each in read)
+    assert all(each == branch for each in read)
 
 
 def test_a_number_is_written_in_all_its_digits_or_refused() -> None:

@@ -67,7 +67,7 @@ def test_failures_need_not_be_stored() -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), True, "5", None])
 def test_a_time_to_live_is_a_positive_number(seconds: Any) -> None:
-    with pytest.raises(ConfigurationError, match="ttl must be a positive number of seconds"):
+    with pytest.raises(ConfigurationError, match="ttl must be seconds above 0"):
         MemoryCache(ttl=seconds)
     if seconds is not None:
         with pytest.raises(ConfigurationError, match="negative_ttl must be"):
@@ -78,7 +78,7 @@ def test_a_time_to_live_is_a_positive_number(seconds: Any) -> None:
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True])
 def test_a_cache_holds_at_least_one_entry(count: Any) -> None:
-    with pytest.raises(ConfigurationError, match="max_entries must be a positive integer"):
+    with pytest.raises(ConfigurationError, match="max_entries must be a whole number of at least 1"):
         MemoryCache(count)
 
 

@@ -3,14 +3,9 @@
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from crosswalk.responses.content import Annotation, ErrorDetail, Logprob, StreamedPart
-from crosswalk.responses.messages import (
-    EasyInputMessage,
-    InputMessage,
-    ResponseFunctionToolCallOutputItem,
-    UnknownItem,
-)
 from crosswalk.responses.records import ResponsesRecord, Unknown, record
 from crosswalk.responses.response import Response, ResponseOutputItem
+from crosswalk.types.json import FrozenObject
 
 # ----------------------------------------------------------------------------------- event
 # The base of all stream events.
@@ -187,64 +182,11 @@ class ResponseErrorEvent(Event):
 
 
 @record
-class Steer(ResponsesRecord):
-    """Input that is to join a response while it is made, on a WebSocket.
-
-    Attributes:
-        id: its id.
-        previous_response_id: the response.
-        input: the input. The server returns it if it could not join.
-    """
-
-    id: str | None = None
-    previous_response_id: str
-    input: (
-        str
-        | tuple[InputMessage | EasyInputMessage | ResponseFunctionToolCallOutputItem | UnknownItem, ...]
-        | None
-    ) = None
-
-
-@record
-class RequiredInput(ResponsesRecord):
-    """Something that the server waits for.
-
-    Attributes:
-        type: the item to send, such as ``function_call_output``.
-        call_id: the call to answer.
-        name: the function that was called.
-        execution: ``client``, for a tool search.
-        approval_request_id: the approval to give.
-    """
-
-    type: str
-    call_id: str | None = None
-    name: str | None = None
-    execution: str | None = None
-    approval_request_id: str | None = None
-
-
-@record
-class SteerError(ResponsesRecord):
-    """Why input could not join.
-
-    Attributes:
-        type: ``invalid_request_error``.
-        code: the error code.
-        message: the description.
-    """
-
-    type: str
-    code: str
-    message: str
-
-
-@record
 class ResponseSteerAcceptedEvent(Event):
     """Input was taken, on a WebSocket."""
 
     type: Literal["response.steer.accepted"] = "response.steer.accepted"
-    steer: Steer
+    steer: FrozenObject
 
 
 @record
@@ -258,9 +200,9 @@ class ResponseSteerPendingEvent(Event):
     """
 
     type: Literal["response.steer.pending"] = "response.steer.pending"
-    steer: Steer
+    steer: FrozenObject
     reason: str
-    required_input: tuple[RequiredInput, ...] = ()
+    required_input: tuple[FrozenObject, ...] = ()
 
 
 @record
@@ -268,8 +210,8 @@ class ResponseSteerFailedEvent(Event):
     """Input could not join, on a WebSocket."""
 
     type: Literal["response.steer.failed"] = "response.steer.failed"
-    steer: Steer
-    error: SteerError
+    steer: FrozenObject
+    error: FrozenObject
 
 
 LifecycleEvent: TypeAlias = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from crosswalk.responses.events.answer import Event, ItemEvent, LifecycleEvent, TextEvent, UnknownEvent
-from crosswalk.responses.items import ResponseFunctionShellCallOutputContent
+from crosswalk.responses.answer_events import Event, ItemEvent, LifecycleEvent, TextEvent, UnknownEvent
 from crosswalk.responses.records import ResponsesRecord, record, register
+from crosswalk.types.json import FrozenObject
 
 # ----------------------------------------------------------------------------------- calls
 # Events of calls: their input and their progress.
@@ -373,7 +373,7 @@ class ResponseShellCallOutputContentDoneEvent(ItemEvent):
 
     type: Literal["response.shell_call_output_content.done"] = "response.shell_call_output_content.done"
     command_index: int | None = None
-    output: tuple[ResponseFunctionShellCallOutputContent, ...]
+    output: tuple[FrozenObject, ...]
 
 
 @record
