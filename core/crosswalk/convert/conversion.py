@@ -49,7 +49,7 @@ from crosswalk.responses.reading import parse, parse_event, parse_response, to_d
 from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponsesParseError
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import EMPTY_OBJECT, copy_json, dump_json, same_json
+from crosswalk.types.json import EMPTY_OBJECT, copy_json, dump_json, same_json, thaw
 from crosswalk.types.response import Alternative, ChatResponse, new_id, now
 from crosswalk.types.stream import DeltaAccumulator
 from crosswalk.types.usage import Provenance
@@ -140,10 +140,9 @@ def _without_member(segment: Segment) -> Segment:
 def _member(response: ChatResponse) -> Mapping[str, Any]:
     """Return the member of *response*, which for an error is in its payload, or empty if there is none."""
     error = response.error_info
-    holders = [response.metadata.extensions.thawed(), None if error is None else error.raw]
-    for holder in holders:
-        member = holder.get(MEMBER) if isinstance(holder, Mapping) else None
-        if isinstance(member, Mapping):
+    for holder in (response.metadata.extensions, None if error is None else error.raw):
+        member = thaw(holder.get(MEMBER)) if isinstance(holder, Mapping) else None
+        if isinstance(member, dict):
             return member
     return {}
 
@@ -335,14 +334,17 @@ def convert(
         return received_conversion
     writer = written(response, WRITERS[form], registry, request)
     body = writer.body()
+    body_bytes = json_of(body)
     error = response.error_info
     status = error_status(error) if error is not None and writer.is_error_body else 200
-    reread_response = read_back(writer, json_of(body), status, registry)
+    reread_response = read_back(writer, body_bytes, status, registry)
     report = ConversionReport.of(form, find_losses(response, reread_response), is_carried=carry)
     check_losses(report, losses)
     if carry:
-        body[MEMBER] = member_of(response, reread_response, partial(body_in, registry))
-    return Conversion(json_of(body), report, status)
+        body_bytes = json_of(
+            {**body, MEMBER: member_of(response, reread_response, partial(body_in, registry))}
+        )
+    return Conversion(body_bytes, report, status)
 
 
 LossPolicy: TypeAlias = Literal["refuse", "report"]
