@@ -140,7 +140,7 @@ def _without_member(segment: Segment) -> Segment:
 def _member(response: ChatResponse) -> Mapping[str, Any]:
     """Return the member of *response*, which for an error is in its payload, or empty if there is none."""
     error = response.error_info
-    for holder in (response.metadata.extensions, None if error is None else error.raw):
+    for holder in (None if error is None else error.raw, response.metadata.extensions):
         member = thaw(holder.get(MEMBER)) if isinstance(holder, Mapping) else None
         if isinstance(member, dict):
             return member
@@ -527,10 +527,13 @@ def known_registry(registry: Registry | None) -> Registry:
 class StreamConverter:
     """Turns deltas into the events of another form, one by one, for programs that drive their stream themselves.
 
+    The first event of a stream that carries an answer says so. The deltas of such a stream wait for its last event, and the
+    events are those of the answer that it carries.
+
     Args:
         writer: the writer of the form, still empty.
         registry: as for :func:`convert`.
-        carry: as for :func:`convert`. The last event has the member.
+        carry: as for :func:`convert`. The last event has the member, and the first one its version.
         losses: as for :func:`convert`. A dangerous loss ends the stream before its last events.
     """
 
@@ -550,6 +553,8 @@ class StreamConverter:
             known_registry(registry).mapper(writer.form.provider), ReaderOptions(**GENEROUS, limits=UNLIMITED)
         )
         self._parts = Parts()
+        self._has_begun = self._has_told = False
+        self._held_deltas: list[ResponseDelta] | None = None  # of a stream that carries an answer
         self._report: ConversionReport | None = None
 
     @classmethod
@@ -581,6 +586,20 @@ class StreamConverter:
 
     def feed(self, delta: ResponseDelta) -> Iterator[Event]:
         """Return the events for *delta*."""
+        if not self._has_begun:
+            self._has_begun, self._held_deltas = True, [] if MEMBER in delta.extensions else None
+        if self._held_deltas is None:
+            return self._written(delta)
+        self._held_deltas.append(delta)
+        return iter(())
+
+    def release(self) -> Iterator[Event]:
+        """Return the events for the deltas that have waited for an end that does not come."""
+        held_deltas, self._held_deltas = self._held_deltas, None
+        for delta in held_deltas or ():
+            yield from self._written(delta)
+
+    def _written(self, delta: ResponseDelta) -> Iterator[Event]:
         writer = self._writer
         if delta.extensions is not EMPTY_OBJECT:
             writer.learn(delta.extensions)
@@ -600,8 +619,14 @@ class StreamConverter:
         Raises:
             DangerousLossError: the form cannot express a fact that matters for acting on the answer.
         """
+        original = original_of(response, self._registry)
+        if original is response or self._has_told:
+            yield from self.release()
+            last_events = list(self._told(ending(self._writer, response)))
+        else:
+            self._writer, self._held_deltas, response = self._writer_of(original), None, original
+            last_events = list(self._told(_told_by(self._writer, original)))
         writer = self._writer
-        last_events = list(self._told(ending(writer, response)))
         drain(self._reader.finish())
         reread_response = self._reader.response()
         report = ConversionReport.of(
@@ -609,7 +634,6 @@ class StreamConverter:
         )
         check_losses(report, self._policy)
         if self._carries:
-            original = original_of(response, self._registry)
             member = member_of(original, reread_response, functools.partial(body_in, self._registry))
             writer.top_of(next(event for event in reversed(last_events) if event))[MEMBER] = member
         self._report = report
@@ -617,6 +641,7 @@ class StreamConverter:
 
     def fail(self, info: ErrorInfo) -> Iterator[Event]:
         """Return the last events of a stream that *info* ends here, without a report."""
+        yield from self.release()
         yield from self._writer.fail(info)
         yield from self._writer.close()
 
@@ -638,7 +663,19 @@ class StreamConverter:
     def _told(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             drain(self._reader.read(self._writer.frame(event)))
-            yield self._writer.spelled(event)
+            event = self._writer.spelled(event)
+            if self._carries and not self._has_told:
+                self._writer.top_of(event)[MEMBER] = {"version": _VERSION}
+            self._has_told = True
+            yield event
+
+    def _writer_of(self, original: ChatResponse) -> Writer:
+        """Return a writer for all of *original*, which the stream carries."""
+        old_writer = self._writer
+        request, kind = old_writer.heading.request, type(old_writer)
+        writer = kind(lambda: heading_of(original, kind.form, self._registry, request))
+        writer.learn(original.metadata.extensions)
+        return writer
 
 
 class Deltas:
@@ -698,9 +735,14 @@ class ConvertedStream(Iterator[T]):
     def _read(
         self, deltas: DeltaStream | Deltas, convert_event: Callable[[StreamConverter, Event], T]
     ) -> Iterator[T]:
-        for delta in deltas:
-            for event in self._converter.feed(delta):
+        try:
+            for delta in deltas:
+                for event in self._converter.feed(delta):
+                    yield convert_event(self._converter, event)
+        except CrosswalkError:
+            for event in self._converter.release():
                 yield convert_event(self._converter, event)
+            raise
         for event in self._converter.finish(deltas.response):
             yield convert_event(self._converter, event)
 
