@@ -499,7 +499,7 @@ class StreamWriter:
         )  # its clients cannot add up the pieces of a custom call
         self._names = frozenset[str]() if is_chat else incoming.custom_tools
         self._custom_calls = CustomCalls(self._names)
-        self._converter = StreamConverter.of(
+        self._converter = StreamConverter(
             incoming.form,
             lambda: addressed(incoming, partial(), token, server_model),
             request=options_of(incoming),

@@ -168,7 +168,7 @@ class _Connection:
             created=datetime.now(UTC),
             model=model or "-",
         )
-        converter = StreamConverter.of(_FORM, lambda: empty_response, request=incoming.request.said)
+        converter = StreamConverter(_FORM, lambda: empty_response, request=incoming.request.said)
         end_delta = ResponseDelta(finish_reason=FinishReason.STOP)
         for event in (*converter.feed(end_delta), *converter.finish(empty_response)):
             await self.send(dump_json(event))

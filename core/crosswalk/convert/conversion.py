@@ -531,58 +531,45 @@ class StreamConverter:
     events are those of the answer that it carries.
 
     Args:
-        writer: the writer of the form, still empty.
+        to: as for :func:`convert`, or the writer of the form.
+        partial: returns the answer so far, such as ``lambda: stream.partial``. It is called once, with the first event.
+        request: as for :func:`convert`.
         registry: as for :func:`convert`.
         carry: as for :func:`convert`. The last event has the member, and the first one its version.
         losses: as for :func:`convert`. A dangerous loss ends the stream before its last events.
+
+    Raises:
+        ConversionError: there is no such form. PluginError: the form's provider is not installed, or broken.
     """
 
     def __init__(
         self,
-        writer: Writer,
-        *,
-        registry: Registry | None = None,
-        carry: bool = False,
-        losses: LossPolicy = "refuse",
-    ) -> None:
-        self._writer = writer
-        self._registry = registry
-        self._carries = carry
-        self._policy = losses
-        self._reader = Reader(
-            known_registry(registry).mapper(writer.form.provider), ReaderOptions(**GENEROUS, limits=UNLIMITED)
-        )
-        self._parts = Parts()
-        self._has_begun = self._has_told = False
-        self._held_deltas: list[ResponseDelta] | None = None  # of a stream that carries an answer
-        self._report: ConversionReport | None = None
-
-    @classmethod
-    def of(
-        cls,
-        to: WireForm | str,
+        to: WireForm | str | type[Writer],
         partial: Callable[[], ChatResponse],
         *,
         request: Mapping[str, Any] | None = None,
         registry: Registry | None = None,
         carry: bool = False,
         losses: LossPolicy = "refuse",
-    ) -> StreamConverter:
-        """Return a converter to the form *to*.
+    ) -> None:
+        self._writer_class = WRITERS[WireForm.of(to)] if isinstance(to, str) else to
+        self._request = request
+        self._registry = registry
+        self._carries = carry
+        self._policy = losses
+        self._writer = self._writer_of(partial)
+        self._reader = Reader(
+            known_registry(registry).mapper(self._writer.form.provider),
+            ReaderOptions(**GENEROUS, limits=UNLIMITED),
+        )
+        self._parts = Parts()
+        self._has_begun = self._has_told = False
+        self._held_deltas: list[ResponseDelta] | None = None  # of a stream that carries an answer
+        self._report: ConversionReport | None = None
 
-        Args:
-            to: as for :func:`convert`.
-            partial: returns the answer so far, such as ``lambda: stream.partial``. It is called once, with the first event.
-            request: as for :func:`convert`.
-            registry: as for :func:`convert`.
-            carry: as for the class.
-            losses: as for the class.
-
-        Raises:
-            ConversionError: there is no such form. PluginError: the form's provider is not installed, or broken.
-        """
-        writer = _writer(WRITERS[WireForm.of(to)], partial, registry, request)
-        return cls(writer, registry=registry, carry=carry, losses=losses)
+    def _writer_of(self, answer: Callable[[], ChatResponse]) -> Writer:
+        form = self._writer_class.form
+        return self._writer_class(lambda: heading_of(answer(), form, self._registry, self._request))
 
     def feed(self, delta: ResponseDelta) -> Iterator[Event]:
         """Return the events for *delta*."""
@@ -624,7 +611,8 @@ class StreamConverter:
             yield from self.release()
             last_events = list(self._told(ending(self._writer, response)))
         else:
-            self._writer, self._held_deltas, response = self._writer_of(original), None, original
+            self._writer, self._held_deltas, response = self._writer_of(lambda: original), None, original
+            self._writer.learn(original.metadata.extensions)
             last_events = list(self._told(_told_by(self._writer, original)))
         writer = self._writer
         drain(self._reader.finish())
@@ -668,14 +656,6 @@ class StreamConverter:
                 self._writer.top_of(event)[MEMBER] = {"version": _VERSION}
             self._has_told = True
             yield event
-
-    def _writer_of(self, original: ChatResponse) -> Writer:
-        """Return a writer for all of *original*, which the stream carries."""
-        old_writer = self._writer
-        request, kind = old_writer.heading.request, type(old_writer)
-        writer = kind(lambda: heading_of(original, kind.form, self._registry, request))
-        writer.learn(original.metadata.extensions)
-        return writer
 
 
 class Deltas:
@@ -728,8 +708,7 @@ class ConvertedStream(Iterator[T]):
         registry: Registry | None,
         **options: Any,
     ) -> None:
-        writer = _writer(writer_class, lambda: deltas.partial, registry)
-        self._converter = StreamConverter(writer, registry=registry, **options)
+        self._converter = StreamConverter(writer_class, lambda: deltas.partial, registry=registry, **options)
         self._events = self._read(deltas, convert_event)
 
     def _read(
@@ -793,16 +772,6 @@ def convert_stream(
     source = deltas if isinstance(deltas, DeltaStream) else Deltas(deltas, id, model, created)
     writer_class = WRITERS[WireForm.of(to)]
     return ConvertedStream(source, writer_class, StreamConverter.frame, registry, carry=carry, losses=losses)
-
-
-def _writer(
-    writer_class: type[W],
-    partial: Callable[[], ChatResponse],
-    registry: Registry | None,
-    request: Mapping[str, Any] | None = None,
-) -> W:
-    """Return a writer of a stream. *partial* returns the answer so far."""
-    return writer_class(lambda: heading_of(partial(), writer_class.form, registry, request))
 
 
 # ----------------------------------------------------------------------------------- typed

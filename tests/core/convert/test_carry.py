@@ -227,7 +227,7 @@ def test_a_carried_stream_that_breaks_off_gives_what_has_come() -> None:
 def test_a_carried_stream_that_fails_gives_what_has_come_before_the_error() -> None:
     frames = [*convert_stream(normalize_stream([ANSWER], "anthropic"), OLLAMA, carry=True)]
     deltas = normalize_stream(frames[:-1], "ollama")
-    converter = StreamConverter.of(MESSAGES, lambda: deltas.partial)
+    converter = StreamConverter(MESSAGES, lambda: deltas.partial)
     assert [event for delta in islice(deltas, 2) for event in converter.feed(delta)] == []
     events = [*converter.fail(ErrorInfo(ErrorKind.SERVER, "gone"))]
     assert [events[0]["type"], events[-1]["type"]] == ["message_start", "error"]
