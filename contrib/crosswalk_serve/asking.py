@@ -34,12 +34,10 @@ from crosswalk_serve.answers import (
 )
 from crosswalk_serve.gateway import (
     Conversations,
+    Exchange,
     Gateway,
     StoredConversation,
     StoreError,
-    answer_fields,
-    client_fields,
-    record_request,
     request_id,
 )
 from crosswalk_serve.http import (
@@ -69,10 +67,8 @@ from crosswalk_serve.requests import (
     with_fields,
 )
 from crosswalk_serve.routing import (
-    Caller,
     Lane,
     ModelRoute,
-    Reservation,
     by_length,
     lane_key,
 )
@@ -116,7 +112,7 @@ class Ask:
             await exchange.end()
 
 
-class GatewayExchange:
+class GatewayExchange(Exchange):
     """A request and its answer.
 
     Args:
@@ -140,22 +136,17 @@ class GatewayExchange:
         receive: Receive,
         send: Send,
     ) -> None:
-        self._gateway = gateway
+        self._request = Request(scope, receive)
+        super().__init__(gateway, self._request)
         self._conversations = conversations
         self._form = form
-        self._request = Request(scope, receive)
         self._receive = receive
-        self._start_time = perf_counter()
-        self._caller = Caller(None, None)
-        self._route: ModelRoute | None = None
         self._service: LLMService | None = None
         self._incoming: Incoming
         self._seals: Seals
         self._fields: Fields
         self._asked_turns: tuple[ChatMessage | ChatResponse, ...] | None = None
-        self._reservation: Reservation | None = None
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
-        self._log_fields: dict[str, Any] = {**client_fields(self._request)}
         self._may_repeat = True  # the client: no server can have charged for its request
         self.reply = Reply(form, str(uuid4()), send)
 
@@ -511,23 +502,17 @@ class GatewayExchange:
         """
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
-        usage, counted_response = response.usage, by_length(response, self._turns())
+        counted_response = by_length(response, self._turns())
         is_priced = gateway.config.costs or gateway.metrics is not None or self._has_budget
         dollars = route.cost(counted_response) if is_priced else None
-        is_estimated = counted_response is not response
-        self._log_fields |= answer_fields(
+        self.reply.dollars = await self._count(
             response.metadata.provider_id,
             response.model,
             counted_response.usage,
             dollars,
-            is_estimated=is_estimated,
+            is_estimated=counted_response is not response,
+            stated=response.usage,
         )
-        if gateway.config.costs and not is_estimated:
-            self.reply.dollars = dollars
-        reservation, self._reservation = self._reservation, None
-        await gateway.quotas.spend(caller, counted_response.usage.total_tokens, dollars or 0.0, reservation)
-        if gateway.metrics is not None:
-            gateway.metrics.spent(route.name, caller.name, usage, dollars or 0.0)
         if gateway.exchanges is not None:
             record_fields: dict[str, Any] = {
                 "request_id": self.reply.id,
@@ -577,21 +562,7 @@ class GatewayExchange:
 
     async def end(self) -> None:
         """Return what is reserved for an answer that did not come, count the request, and log how it ended."""
-        if self._reservation is not None:
-            await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reservation)
-        reply, model = self.reply, "" if self._route is None else self._route.name
-        seconds = perf_counter() - self._start_time
-        record_request(
-            self._gateway,
-            reply.id,
-            self._form.value,
-            model,
-            self._caller.name,
-            reply.status,
-            seconds,
-            reply.dropped,
-            self._log_fields,
-        )
+        await self._record(self.reply.id, self._form.value, self.reply.status, self.reply.dropped)
 
 
 def _is_paid(response: ChatResponse) -> bool:

@@ -19,7 +19,6 @@ from crosswalk.convert.losses import (
     ConversionReport,
     DangerousLossError,
     losses as find_losses,
-    losses_beside,
 )
 from crosswalk.errors import CrosswalkError, ErrorInfo, LimitError, MappingError, PluginError
 from crosswalk.formats.chat import ChatWriter, CompletionsWriter
@@ -416,7 +415,7 @@ def as_received(
     is_same = altered(response, attempts=()).same_content(reread_response)
     if not is_same or (reread_response.id, reread_response.created) != (id, created):
         return None
-    return Conversion(frames[0], ConversionReport.of(form, losses_beside(response, reread_response)))
+    return Conversion(frames[0], ConversionReport.of(form, find_losses(response, reread_response)))
 
 
 def read_back(writer: Writer, body: bytes, status: int, registry: Registry | None) -> ChatResponse:

@@ -392,15 +392,6 @@ def losses(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
 
     ``raw_events`` are ignored, because each side has its own.
     """
-    return _each_once(_losses(before, after), before, after)
-
-
-def losses_beside(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
-    """Compare two that have the same content, id and time: the measurements and the attempts."""
-    return _each_once(_beside(before, after), before, after)
-
-
-def _each_once(losses: Iterator[Loss], before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
     by_path: dict[str, Loss] = {}
     others = {other.index: other for other in reversed(after.alternatives)}
     pairs: dict[str, tuple[Answer, Answer]] = {
@@ -408,7 +399,7 @@ def _each_once(losses: Iterator[Loss], before: ChatResponse, after: ChatResponse
         for position, answer in enumerate(before.alternatives)
         if answer.index in others
     }
-    for loss in losses:
+    for loss in _losses(before, after):
         if loss.path not in by_path:
             old, new = pairs.get("".join(loss.path.partition(".")[:2]), (before, after))
             is_stated = loss.rule is not UNNAMED
