@@ -19,7 +19,8 @@ from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.retries import is_unstarted
 from crosswalk.service.setup import PreparedRequest
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType, dump_json
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
+from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.fields import Fields
 from crosswalk_serve.answers import (
     Relay,
@@ -366,8 +367,8 @@ class GatewayExchange(Exchange):
             await self._settle(response)  # it is paid
             raise
         self.reply.dropped += dropped_fields(written.losses, response)
-        await self._settle(response, written.body)
-        await self.reply.whole(written.body, written.status)
+        body = await self._settle(response, written.body)
+        await self.reply.whole(body or written.body, written.status)
 
     def _keeps_content(self, response: ChatResponse, error: ErrorInfo) -> bool:
         """Return whether the client gets the content of an answer that ended with *error*: as it came, or as ``failed``."""
@@ -493,12 +494,15 @@ class GatewayExchange(Exchange):
             cause.__traceback__, cause = None, cause.__context__
         return error.partial
 
-    async def _settle(self, response: ChatResponse, body: bytes | None = None) -> None:
+    async def _settle(self, response: ChatResponse, body: bytes | None = None) -> bytes | None:
         """Count the use of *response*, and record it.
 
         Args:
             response: the answer.
             body: the body for the client, if it may be requested again.
+
+        Returns:
+            *body*. If it says that it is stored, and is not, it says that instead.
         """
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
@@ -534,15 +538,20 @@ class GatewayExchange(Exchange):
                 "request %s: the state that its server keeps cannot be stored: %s", self.reply.id, error
             )
         stored_answer = orjson.loads(body) if body is not None and self._is_kept else {}
-        id = stored_answer.get("id")
+        id, is_stored = stored_answer.get("id"), False
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
                 conversation = StoredConversation((*self._turns(), response), body)
-                await self._conversations.keep(caller.name, id, conversation, self._incoming.wants.store)
-                if self._incoming.wants.store is not False:
+                store = self._incoming.wants.store
+                is_stored = await self._conversations.keep(caller.name, id, conversation, store)
+                if store is not False:
                     await gateway.kept_state.keep_items(caller.name, stored_answer)
             except StoreError as error:
                 _log.warning("request %s: its answer cannot be continued: %s", self.reply.id, error)
+        if body is None or is_stored or not stored_answer.get("store"):
+            return body
+        self.reply.dropped.append("response.store: this answer is not kept")
+        return dump_json({**load_json(body), "store": False})
 
     async def _note_state(self, response: ChatResponse) -> None:
         """Note what the server of *response* keeps of it, if a later request can name that."""

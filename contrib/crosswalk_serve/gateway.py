@@ -383,8 +383,8 @@ class StoredConversation:
 class Documents(Protocol):
     """Bytes by name, each for some time."""
 
-    async def put(self, name: str, data: bytes) -> None:
-        """Keep *data*."""
+    async def put(self, name: str, data: bytes) -> bool:
+        """Keep *data*; whether it is kept."""
 
     async def get(self, name: str) -> bytes | None:
         """What is kept as *name*, or ``None`` where nothing is."""
@@ -408,16 +408,17 @@ class MemoryDocuments:
         self._stored_documents: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
         self._size = 0
 
-    async def put(self, name: str, data: bytes) -> None:
+    async def put(self, name: str, data: bytes) -> bool:
         """See :class:`Documents`; what is larger than all that may be kept is not."""
         await self.remove(name)
         store, now = self._store, self._clock()
         if len(data) > store.bytes or not store.entries:
-            return
+            return False
         self._stored_documents[name] = data, now + store.seconds
         self._size += len(data)
         while len(self._stored_documents) > store.entries or self._size > store.bytes:
             self._drop(next(iter(self._stored_documents)))
+        return True
 
     async def get(self, name: str) -> bytes | None:
         """See :class:`Documents`."""
@@ -453,10 +454,11 @@ class RedisDocuments:
         self._prefix = prefix
         self._store = store
 
-    async def put(self, name: str, data: bytes) -> None:
+    async def put(self, name: str, data: bytes) -> bool:
         """See :class:`Documents`. Raises :class:`StoreError`."""
         if self._store.entries:
             await self._asked(self._client.set(self._key(name), data, px=round(self._store.seconds * 1000)))
+        return self._store.entries > 0
 
     async def get(self, name: str) -> bytes | None:
         """See :class:`Documents`. Raises :class:`StoreError`."""
@@ -496,14 +498,13 @@ class Conversations:
 
     async def keep(
         self, owner: str | None, id: str, conversation: StoredConversation, store: bool | None
-    ) -> None:
-        """Keep *conversation*, whose answer is called *id*, if :meth:`keeps` says so for *store*.
+    ) -> bool:
+        """Keep *conversation*, whose answer is called *id*, if :meth:`keeps` says so for *store*; whether it is kept.
 
         Raises:
             StoreError: it cannot be kept now.
         """
-        if self.keeps(store):
-            await self._documents.put(name_of(owner, id), conversation.to_bytes())
+        return self.keeps(store) and await self._documents.put(name_of(owner, id), conversation.to_bytes())
 
     async def turns_before(self, owner: str | None, previous_id: str | None) -> Turns:
         """Return the conversation that a request continues by the id of its *previous_id* answer.

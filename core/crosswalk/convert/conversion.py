@@ -340,9 +340,8 @@ def convert(
     report = ConversionReport.of(form, find_losses(response, reread_response), is_carried=carry)
     check_losses(report, losses)
     if carry:
-        body_bytes = json_of(
-            {**body, MEMBER: member_of(response, reread_response, partial(body_in, registry))}
-        )
+        body[MEMBER] = member_of(response, reread_response, partial(body_in, registry))
+        body_bytes = json_of(body)
     return Conversion(body_bytes, report, status)
 
 
@@ -557,10 +556,8 @@ class StreamConverter:
         self._carries = carry
         self._policy = losses
         self._writer = self._writer_of(partial)
-        self._reader = Reader(
-            known_registry(registry).mapper(self._writer.form.provider),
-            ReaderOptions(**GENEROUS, limits=UNLIMITED),
-        )
+        mapper = known_registry(registry).mapper(self._writer.form.provider)
+        self._reader = Reader(mapper, ReaderOptions(**GENEROUS, limits=UNLIMITED))
         self._parts = Parts()
         self._has_begun = self._has_told = False
         self._held_deltas: list[ResponseDelta] | None = None  # of a stream that carries an answer
