@@ -5,7 +5,7 @@ rules of the losses, for each pair of formats. A loss that no rule names is an e
 ``tests/test_convert_matrix.py`` fails where the page is stale. The fields of requests in ``tests/request_fields.toml`` are
 sent to every format. A loss that the file does not name is an error, too.
 
-``python scripts/convert_matrix.py --beside FOLDER`` prints how much of the bodies below FOLDER comes back from each of the
+``python scripts/convert_matrix.py --beside FOLDER`` prints how much of the answers below FOLDER comes back from each of the
 three large formats, by Crosswalk and by the other libraries that are installed: ``pip install --target OTHER
 martian-linguafranca llm-rosetta`` and ``PYTHONPATH=OTHER``.
 """
@@ -19,13 +19,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
+from itertools import permutations
 from pathlib import Path
 from typing import Any, Final
 
 from crosswalk import ChatResponse, CrosswalkError, normalize, normalize_stream
 from crosswalk.convert import ConversionReport, Grade, WireForm, convert, convert_stream
 from crosswalk.convert.losses import RULES, UNNAMED
-from crosswalk.formats.writing import form_of_body, source_form
+from crosswalk.formats.writing import form_of_body, source_form, unnamed_frame
 from crosswalk.service import AdaptationKind, HTTPRequest, build_http_request, read_request
 from crosswalk.testing import load_captures
 from crosswalk.types import dump_json, load_json
@@ -190,14 +191,23 @@ def current_page() -> str:
     return page
 
 
-Convert = Callable[[dict[str, Any], WireForm, WireForm], Any]
-"""Returns a body of one form in another one."""
+Event = dict[str, Any]
+Convert = Callable[[Any, WireForm, WireForm], Any]
+"""Returns a body, or the events of a stream, of one form in another one."""
 LARGE: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES, WireForm.ANTHROPIC)
+_FORM_BY_EVENT: Final = {
+    "chat.completion.chunk": WireForm.OPENAI_CHAT,
+    "response.created": WireForm.OPENAI_RESPONSES,
+    "message_start": WireForm.ANTHROPIC,
+}
 
 
-def _by_crosswalk(body: dict[str, Any], source: WireForm, target: WireForm) -> Any:
-    answer = normalize(dump_json(body), source.provider)
-    return load_json(convert(answer, target, losses="report").value)
+def _by_crosswalk(said: Any, source: WireForm, target: WireForm) -> Any:
+    if isinstance(said, dict):
+        answer = normalize(dump_json(said), source.provider)
+        return load_json(convert(answer, target, losses="report").value)
+    deltas = normalize_stream([b"".join(map(unnamed_frame, said)), b"data: [DONE]\n\n"], source.provider)
+    return _events_in(b"".join(convert_stream(deltas, target, losses="report")))
 
 
 def others() -> Iterator[tuple[str, Convert]]:
@@ -213,57 +223,135 @@ def others() -> Iterator[tuple[str, Convert]]:
                 strict=True,
             )
         )
-        yield (
-            f"linguafranca {version('martian-linguafranca')}",
-            lambda body, source, target: (
-                library.convert_response_json(
-                    body, source_format=formats[source], target_format=formats[target]
-                ).value
-            ),
-        )
+
+        def by_linguafranca(said: Any, source: WireForm, target: WireForm) -> Any:
+            pair = {"source_format": formats[source], "target_format": formats[target]}
+            if isinstance(said, dict):
+                return library.convert_response_json(said, **pair).value
+            return [*library.convert_response_stream_json(said, **pair)]
+
+        yield f"linguafranca {version('martian-linguafranca')}", by_linguafranca
     with suppress(ImportError):
         rosetta: Any = import_module("llm_rosetta")
         words = dict(zip(LARGE, ("openai_chat", "openai_responses", "anthropic"), strict=True))
         converters = {form: rosetta.get_converter_for_provider(word) for form, word in words.items()}
-        yield (
-            f"llm-rosetta {version('llm-rosetta')}",
-            lambda body, source, target: converters[target].response_to_provider(
-                converters[source].response_from_provider(body)
-            ),
-        )
+
+        def by_rosetta(said: Any, source: WireForm, target: WireForm) -> Any:
+            reader, writer = converters[source], converters[target]
+            if isinstance(said, dict):
+                return writer.response_to_provider(reader.response_from_provider(said))
+            read_context, write_context = reader.create_stream_context(), writer.create_stream_context()
+            events: list[Event] = []
+            for event in said:
+                for between in reader.stream_response_from_provider(event, read_context):
+                    written = writer.stream_response_to_provider(between, write_context)
+                    events += written if isinstance(written, list) else [written]
+            return [event for event in events if event]
+
+        yield f"llm-rosetta {version('llm-rosetta')}", by_rosetta
+
+
+def _events_in(data: bytes) -> list[Event]:
+    """Return the events of a stream."""
+    lines = (line.removeprefix(b"data:").strip() for line in data.splitlines() if line.startswith(b"data:"))
+    return [load_json(line) for line in lines if line.startswith(b"{")]
+
+
+def _body_of(events: list[Event]) -> Event:
+    """Return the body that *events* of a large format add up to, as its API's documentation says."""
+    if events[0].get("type") == "response.created":
+        return next(event["response"] for event in reversed(events) if "response" in event)
+    return _message_of(events) if events[0].get("type") == "message_start" else _completion_of(events)
+
+
+def _message_of(events: list[Event]) -> Event:
+    message: Event = load_json(dump_json(events[0]["message"]))
+    inputs: defaultdict[int, str] = defaultdict(str)
+    for event in events:
+        delta = event.get("delta", {})
+        if event["type"] == "content_block_start":
+            message["content"].append(load_json(dump_json(event["content_block"])))
+        elif event["type"] == "message_delta":
+            message |= delta
+            message["usage"] |= event.get("usage", {})
+        elif delta.get("type") == "input_json_delta":
+            inputs[event["index"]] += delta["partial_json"]
+        elif delta.get("type") == "citations_delta":
+            block = message["content"][event["index"]]
+            block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+        elif delta:
+            _add(message["content"][event["index"]], {**delta, "type": None})
+    for index, text in inputs.items():
+        message["content"][index]["input"] = load_json((text or "{}").encode())
+    return message
+
+
+def _completion_of(events: list[Event]) -> Event:
+    completion: Event = {"choices": []}
+    choices: dict[int, Event] = {}
+    for event in events:
+        completion |= {
+            name: value for name, value in event.items() if name != "choices" and value is not None
+        }
+        for choice in event.get("choices") or ():
+            message = choices.setdefault(choice["index"], {"index": choice["index"], "message": {}})
+            message |= {
+                name: value for name, value in choice.items() if name != "delta" and value is not None
+            }
+            _add(message["message"], choice.get("delta") or {})
+    return {**completion, "choices": [choices[index] for index in sorted(choices)]}
+
+
+def _add(message: Event, delta: Event) -> None:
+    for name, value in delta.items():
+        old = message.get(name)
+        if isinstance(value, str) and isinstance(old, str) and name not in ("role", "id", "type", "name"):
+            message[name] = old + value
+        elif isinstance(value, list) and value and isinstance(value[0], dict) and "index" in value[0]:
+            parts = message.setdefault(name, [])
+            for part in value:
+                while len(parts) <= part["index"]:
+                    parts.append({})
+                _add(parts[part["index"]], part)
+        elif isinstance(value, dict) and isinstance(old, dict):
+            _add(old, value)
+        elif value is not None:
+            message[name] = value
 
 
 def beside(folder: Path) -> Iterator[str]:
-    """A row for each pair of formats: the share of the leaves that come back, as the mean of the bodies below *folder*.
+    """A row for each pair of formats: the share of the leaves that come back, as the mean of the answers below *folder*.
 
-    Leaves of zero and null do not count. Nothing comes back of a body that raises.
+    Leaves of zero and null do not count. Nothing comes back of an answer that raises.
     """
-    bodies: defaultdict[WireForm, list[dict[str, Any]]] = defaultdict(list)
-    for file in sorted(folder.rglob("*.json")):
-        with suppress(ValueError):
-            body = load_json(file.read_bytes())
-            form = form_of_body(body)
-            if isinstance(body, dict) and form in LARGE:
-                bodies[form].append(body)
+    answers: defaultdict[tuple[str, WireForm], list[Any]] = defaultdict(list)
+    for file in sorted(folder.rglob("*.*")):
+        with suppress(ValueError, LookupError):
+            if file.suffix == ".sse":
+                events = _events_in(file.read_bytes())
+                form = _FORM_BY_EVENT.get(str(events[0].get("type", events[0].get("object"))))
+                answers["stream", form or WireForm.GEMINI].append(events)
+            elif file.suffix == ".json":
+                body = load_json(file.read_bytes())
+                answers["body", form_of_body(body) or WireForm.GEMINI].append(body)
     libraries = dict(others())
-    yield "| from, to and back | bodies | " + " | ".join(libraries) + " |"
+    yield "| from, to and back | answers | " + " | ".join(libraries) + " |"
     yield "|---" * (len(libraries) + 2) + "|"
-    for source in LARGE:
-        for target in LARGE:
-            if target is not source:
-                shares = [
-                    sum(_share(body, source, target, do) for body in bodies[source]) / len(bodies[source])
-                    for do in libraries.values()
-                ]
-                cells = " | ".join(f"{share:.1%}" for share in shares)
-                yield f"| {source.label} → {target.label} | {len(bodies[source])} | {cells} |"
+    for kind in ("body", "stream"):
+        for source, target in permutations(LARGE, 2):
+            said = answers[kind, source]
+            shares = [sum(_share(one, source, target, do) for one in said) for do in libraries.values()]
+            cells = " | ".join(f"{share / len(said):.1%}" for share in shares)
+            yield f"| {source.label} → {target.label}, {kind} | {len(said)} | {cells} |"
 
 
-def _share(body: dict[str, Any], source: WireForm, target: WireForm, do: Convert) -> float:
+def _share(answer: Any, source: WireForm, target: WireForm, do: Convert) -> float:
+    body = answer if isinstance(answer, dict) else _body_of(answer)
     said = {path: leaf for path, leaf in leaves(body) if leaf[1] not in (None, 0, [], {}) or leaf[1] is False}
     with suppress(Exception):  # of any library
-        back = dict(leaves(do(do(load_json(dump_json(body)), source, target), target, source)))
-        return sum(back.get(path) == leaf for path, leaf in said.items()) / len(said)
+        back = do(do(load_json(dump_json(answer)), source, target), target, source)
+        found = dict(leaves(back if isinstance(back, dict) else _body_of(back)))
+        return sum(found.get(path) == leaf for path, leaf in said.items()) / len(said)
     return 0.0
 
 

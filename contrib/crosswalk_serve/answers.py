@@ -492,14 +492,14 @@ class StreamWriter:
         seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
         words: Mapping[str, str] = _OPENAI,
     ) -> None:
-        self._words = words
+        self._words = words if incoming.form is WireForm.OPENAI_RESPONSES else {}
         self._incoming, self._token, self._seal, self._server_model = incoming, token, seal, server_model
         is_chat = (
             incoming.form is WireForm.OPENAI_CHAT
         )  # its clients cannot add up the pieces of a custom call
         self._names = frozenset[str]() if is_chat else incoming.custom_tools
         self._custom_calls = CustomCalls(self._names)
-        self._converter = StreamConverter.of(
+        self._converter = StreamConverter(
             incoming.form,
             lambda: addressed(incoming, partial(), token, server_model),
             request=options_of(incoming),
@@ -522,7 +522,8 @@ class StreamWriter:
             return b""
         if event.event_type is StreamEventType.RETRIED:  # what was said is void, and no client can be told
             return self.fail(_BROKEN_OFF_ERROR)
-        frames = b"".join(map(self._fed, self._ready(self._custom_calls.of(event.delta))))
+        deltas = self._custom_calls.of(event.delta) if self._names else filter(None, (event.delta,))
+        frames = b"".join(map(self._fed, self._ready(deltas)))
         if event.response is not None:
             response = with_custom_calls(event.response, self._names)
             frames += b"".join(map(self._fed, self._ready(self._custom_calls.rest())))
@@ -585,7 +586,8 @@ class StreamWriter:
             if self._shows_usage or event.get("choices") != [] or "usage" not in event:
                 if self._completes:
                     self._complete(event)
-                reword(event, self._words)
+                if self._words:
+                    reword(event, self._words)
                 frames.append(self._converter.frame(event))
         return b"".join(frames)
 

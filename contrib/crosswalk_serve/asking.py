@@ -19,7 +19,8 @@ from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.retries import is_unstarted
 from crosswalk.service.setup import PreparedRequest
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType, dump_json
+from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
+from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.fields import Fields
 from crosswalk_serve.answers import (
     Relay,
@@ -34,12 +35,10 @@ from crosswalk_serve.answers import (
 )
 from crosswalk_serve.gateway import (
     Conversations,
+    Exchange,
     Gateway,
     StoredConversation,
     StoreError,
-    answer_fields,
-    client_fields,
-    record_request,
     request_id,
 )
 from crosswalk_serve.http import (
@@ -69,10 +68,8 @@ from crosswalk_serve.requests import (
     with_fields,
 )
 from crosswalk_serve.routing import (
-    Caller,
     Lane,
     ModelRoute,
-    Reservation,
     by_length,
     lane_key,
 )
@@ -116,7 +113,7 @@ class Ask:
             await exchange.end()
 
 
-class GatewayExchange:
+class GatewayExchange(Exchange):
     """A request and its answer.
 
     Args:
@@ -140,22 +137,17 @@ class GatewayExchange:
         receive: Receive,
         send: Send,
     ) -> None:
-        self._gateway = gateway
+        self._request = Request(scope, receive)
+        super().__init__(gateway, self._request)
         self._conversations = conversations
         self._form = form
-        self._request = Request(scope, receive)
         self._receive = receive
-        self._start_time = perf_counter()
-        self._caller = Caller(None, None)
-        self._route: ModelRoute | None = None
         self._service: LLMService | None = None
         self._incoming: Incoming
         self._seals: Seals
         self._fields: Fields
         self._asked_turns: tuple[ChatMessage | ChatResponse, ...] | None = None
-        self._reservation: Reservation | None = None
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
-        self._log_fields: dict[str, Any] = {**client_fields(self._request)}
         self._may_repeat = True  # the client: no server can have charged for its request
         self.reply = Reply(form, str(uuid4()), send)
 
@@ -375,8 +367,8 @@ class GatewayExchange:
             await self._settle(response)  # it is paid
             raise
         self.reply.dropped += dropped_fields(written.losses, response)
-        await self._settle(response, written.body)
-        await self.reply.whole(written.body, written.status)
+        body = await self._settle(response, written.body)
+        await self.reply.whole(body or written.body, written.status)
 
     def _keeps_content(self, response: ChatResponse, error: ErrorInfo) -> bool:
         """Return whether the client gets the content of an answer that ended with *error*: as it came, or as ``failed``."""
@@ -502,32 +494,29 @@ class GatewayExchange:
             cause.__traceback__, cause = None, cause.__context__
         return error.partial
 
-    async def _settle(self, response: ChatResponse, body: bytes | None = None) -> None:
+    async def _settle(self, response: ChatResponse, body: bytes | None = None) -> bytes | None:
         """Count the use of *response*, and record it.
 
         Args:
             response: the answer.
             body: the body for the client, if it may be requested again.
+
+        Returns:
+            *body*. If it says that it is stored, and is not, it says that instead.
         """
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
-        usage, counted_response = response.usage, by_length(response, self._turns())
+        counted_response = by_length(response, self._turns())
         is_priced = gateway.config.costs or gateway.metrics is not None or self._has_budget
         dollars = route.cost(counted_response) if is_priced else None
-        is_estimated = counted_response is not response
-        self._log_fields |= answer_fields(
+        self.reply.dollars = await self._count(
             response.metadata.provider_id,
             response.model,
             counted_response.usage,
             dollars,
-            is_estimated=is_estimated,
+            is_estimated=counted_response is not response,
+            stated=response.usage,
         )
-        if gateway.config.costs and not is_estimated:
-            self.reply.dollars = dollars
-        reservation, self._reservation = self._reservation, None
-        await gateway.quotas.spend(caller, counted_response.usage.total_tokens, dollars or 0.0, reservation)
-        if gateway.metrics is not None:
-            gateway.metrics.spent(route.name, caller.name, usage, dollars or 0.0)
         if gateway.exchanges is not None:
             record_fields: dict[str, Any] = {
                 "request_id": self.reply.id,
@@ -549,15 +538,20 @@ class GatewayExchange:
                 "request %s: the state that its server keeps cannot be stored: %s", self.reply.id, error
             )
         stored_answer = orjson.loads(body) if body is not None and self._is_kept else {}
-        id = stored_answer.get("id")
+        id, is_stored = stored_answer.get("id"), False
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
                 conversation = StoredConversation((*self._turns(), response), body)
-                await self._conversations.keep(caller.name, id, conversation, self._incoming.wants.store)
-                if self._incoming.wants.store is not False:
+                store = self._incoming.wants.store
+                is_stored = await self._conversations.keep(caller.name, id, conversation, store)
+                if store is not False:
                     await gateway.kept_state.keep_items(caller.name, stored_answer)
             except StoreError as error:
                 _log.warning("request %s: its answer cannot be continued: %s", self.reply.id, error)
+        if body is None or is_stored or not stored_answer.get("store"):
+            return body
+        self.reply.dropped.append("response.store: this answer is not kept")
+        return dump_json({**load_json(body), "store": False})
 
     async def _note_state(self, response: ChatResponse) -> None:
         """Note what the server of *response* keeps of it, if a later request can name that."""
@@ -577,21 +571,7 @@ class GatewayExchange:
 
     async def end(self) -> None:
         """Return what is reserved for an answer that did not come, count the request, and log how it ended."""
-        if self._reservation is not None:
-            await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reservation)
-        reply, model = self.reply, "" if self._route is None else self._route.name
-        seconds = perf_counter() - self._start_time
-        record_request(
-            self._gateway,
-            reply.id,
-            self._form.value,
-            model,
-            self._caller.name,
-            reply.status,
-            seconds,
-            reply.dropped,
-            self._log_fields,
-        )
+        await self._record(self.reply.id, self._form.value, self.reply.status, self.reply.dropped)
 
 
 def _is_paid(response: ChatResponse) -> bool:

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from time import time
+from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import attrs
@@ -60,6 +60,7 @@ from crosswalk_serve.routing import (
     ModelRoute,
     Quotas,
     RedisCounters,
+    Reservation,
     Router,
     connect,
 )
@@ -78,69 +79,96 @@ if TYPE_CHECKING:
 _log = logging.getLogger("crosswalk.serve")
 
 
-def record_request(
-    gateway: Gateway,
-    id: str,
-    form: str,
-    model: str,
-    key: str | None,
-    status: int,
-    seconds: float,
-    dropped: Sequence[str] = (),
-    fields: Mapping[str, Any] | None = None,
-) -> None:
-    """Count a request, and log how it ended.
+class Exchange:
+    """A request: what it uses of the limits of its key, and its line in the log.
 
     Args:
         gateway: the state that all requests share.
-        id: the id of the request.
-        form: the client's form, or the path of another request.
-        model: the name of the model in the file, or empty.
-        key: the name of the key in the file, or ``None``.
-        status: the HTTP status.
-        seconds: the time that it took.
-        dropped: the fields that did not reach the server or the client.
-        fields: what else the log says of the request and its answer.
+        client: the request.
     """
-    key = key or ""
-    if gateway.metrics is not None:
-        gateway.metrics.requests.labels(form, model, key, str(status)).inc()
-        gateway.metrics.seconds.labels(form, model).observe(seconds)
-        if dropped:
-            gateway.metrics.dropped.labels(form, model).inc()
-    dropped_header = header_of(dropped)
-    extra = {
-        "event.name": "crosswalk.request",
-        "crosswalk.request.id": id,
-        "crosswalk.form": form,
-        "crosswalk.key": key,
-        "crosswalk.dropped": dropped_header,
-        "gen_ai.request.model": model,
-        "http.response.status_code": status,
-        "http.server.request.duration": round(seconds, 6),
-        **(fields or {}),
-    }
-    text = f"{form} {model or '-'} {key or '-'} {status} {seconds:.3f}s{dropped_header and f' dropped: {dropped_header}'}"
-    _log.info("%s %s", id, text, extra=extra)
+
+    def __init__(self, gateway: Gateway, client: HTTPConnection) -> None:
+        self._gateway = gateway
+        self._start_time = perf_counter()
+        self._caller = Caller(None, None)
+        self._route: ModelRoute | None = None
+        self._reservation: Reservation | None = None
+        self._log_fields: dict[str, Any] = {**client_fields(client)}
+
+    async def _count(
+        self,
+        provider: str,
+        model: str,
+        usage: UsageInfo,
+        dollars: float | None,
+        *,
+        is_estimated: bool,
+        stated: UsageInfo | None = None,
+    ) -> float | None:
+        """Count *usage* in place of what was reserved, and return its cost if the client is to know it.
+
+        Args:
+            provider: the provider that has answered.
+            model: the model.
+            usage: the tokens.
+            dollars: their cost, or ``None`` if it is unknown.
+            is_estimated: whether the gateway has estimated the tokens.
+            stated: the tokens for the metrics, or ``None`` for *usage*.
+        """
+        gateway, route = self._gateway, self._route
+        assert route is not None, "it was asked for"
+        reservation, self._reservation = self._reservation, None
+        await gateway.quotas.spend(self._caller, usage.total_tokens, dollars or 0.0, reservation)
+        if gateway.metrics is not None:
+            gateway.metrics.spent(route.name, self._caller.name, stated or usage, dollars or 0.0)
+        self._log_fields |= {
+            **({"crosswalk.estimated": True} if is_estimated else {}),
+            "gen_ai.provider.name": provider,
+            "gen_ai.response.model": model[:100],
+            "gen_ai.usage.input_tokens": usage.prompt_tokens,
+            "gen_ai.usage.output_tokens": usage.completion_tokens,
+            "crosswalk.cost_usd": dollars,
+        }
+        return dollars if gateway.config.costs and not is_estimated else None
+
+    async def _record(self, id: str, form: str, status: int, dropped: Sequence[str]) -> None:
+        """Return what is still reserved, count the request, and log how it ended.
+
+        Args:
+            id: the id of the request.
+            form: the client's form, or the path of another request.
+            status: the HTTP status.
+            dropped: the fields that did not reach the server or the client.
+        """
+        if self._reservation is not None:
+            await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reservation)
+        metrics, key = self._gateway.metrics, self._caller.name or ""
+        model = "" if self._route is None else self._route.name
+        seconds = perf_counter() - self._start_time
+        if metrics is not None:
+            metrics.requests.labels(form, model, key, str(status)).inc()
+            metrics.seconds.labels(form, model).observe(seconds)
+            if dropped:
+                metrics.dropped.labels(form, model).inc()
+        names = header_of(dropped)
+        extra = {
+            "event.name": "crosswalk.request",
+            "crosswalk.request.id": id,
+            "crosswalk.form": form,
+            "crosswalk.key": key,
+            "crosswalk.dropped": names,
+            "gen_ai.request.model": model,
+            "http.response.status_code": status,
+            "http.server.request.duration": round(seconds, 6),
+            **self._log_fields,
+        }
+        text = f"{form} {model or '-'} {key or '-'} {status} {seconds:.3f}s{names and f' dropped: {names}'}"
+        _log.info("%s %s", id, text, extra=extra)
 
 
 def client_fields(client: HTTPConnection) -> dict[str, str]:
     """Return the fields of a request in the log: the address of its *client*."""
     return {"client.address": "-" if client.client is None else client.client.host[:60]}
-
-
-def answer_fields(
-    provider: str, model: str, usage: UsageInfo, dollars: float | None, *, is_estimated: bool
-) -> dict[str, Any]:
-    """Return the fields of an answer in the log: its tokens, and its cost in US dollars as far as known."""
-    return {
-        **({"crosswalk.estimated": True} if is_estimated else {}),
-        "gen_ai.provider.name": provider,
-        "gen_ai.response.model": model[:100],
-        "gen_ai.usage.input_tokens": usage.prompt_tokens,
-        "gen_ai.usage.output_tokens": usage.completion_tokens,
-        "crosswalk.cost_usd": dollars,
-    }
 
 
 _LONGEST: Final = 300
@@ -355,8 +383,8 @@ class StoredConversation:
 class Documents(Protocol):
     """Bytes by name, each for some time."""
 
-    async def put(self, name: str, data: bytes) -> None:
-        """Keep *data*."""
+    async def put(self, name: str, data: bytes) -> bool:
+        """Keep *data*; whether it is kept."""
 
     async def get(self, name: str) -> bytes | None:
         """What is kept as *name*, or ``None`` where nothing is."""
@@ -380,16 +408,17 @@ class MemoryDocuments:
         self._stored_documents: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
         self._size = 0
 
-    async def put(self, name: str, data: bytes) -> None:
+    async def put(self, name: str, data: bytes) -> bool:
         """See :class:`Documents`; what is larger than all that may be kept is not."""
         await self.remove(name)
         store, now = self._store, self._clock()
         if len(data) > store.bytes or not store.entries:
-            return
+            return False
         self._stored_documents[name] = data, now + store.seconds
         self._size += len(data)
         while len(self._stored_documents) > store.entries or self._size > store.bytes:
             self._drop(next(iter(self._stored_documents)))
+        return True
 
     async def get(self, name: str) -> bytes | None:
         """See :class:`Documents`."""
@@ -425,10 +454,11 @@ class RedisDocuments:
         self._prefix = prefix
         self._store = store
 
-    async def put(self, name: str, data: bytes) -> None:
+    async def put(self, name: str, data: bytes) -> bool:
         """See :class:`Documents`. Raises :class:`StoreError`."""
         if self._store.entries:
             await self._asked(self._client.set(self._key(name), data, px=round(self._store.seconds * 1000)))
+        return self._store.entries > 0
 
     async def get(self, name: str) -> bytes | None:
         """See :class:`Documents`. Raises :class:`StoreError`."""
@@ -468,14 +498,13 @@ class Conversations:
 
     async def keep(
         self, owner: str | None, id: str, conversation: StoredConversation, store: bool | None
-    ) -> None:
-        """Keep *conversation*, whose answer is called *id*, if :meth:`keeps` says so for *store*.
+    ) -> bool:
+        """Keep *conversation*, whose answer is called *id*, if :meth:`keeps` says so for *store*; whether it is kept.
 
         Raises:
             StoreError: it cannot be kept now.
         """
-        if self.keeps(store):
-            await self._documents.put(name_of(owner, id), conversation.to_bytes())
+        return self.keeps(store) and await self._documents.put(name_of(owner, id), conversation.to_bytes())
 
     async def turns_before(self, owner: str | None, previous_id: str | None) -> Turns:
         """Return the conversation that a request continues by the id of its *previous_id* answer.

@@ -489,7 +489,8 @@ def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
         if answer.incomplete_reason is IncompleteReason.UNKNOWN_FINISH_REASON:
             names.append(f"finish_reason: {str(answer.raw_finish_reason)[:60]!r} is unknown")
     for loss in losses:
-        names += _names(loss.path, response, form)
+        if loss.path != "usage.reasoning_tokens":  # they are among those of the answer
+            names += _names(loss.path, response, form)
     return names
 
 

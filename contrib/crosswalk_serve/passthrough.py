@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
 from operator import is_
-from time import perf_counter
 from typing import Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 from uuid import uuid4
@@ -28,11 +27,9 @@ from crosswalk.service.retries import is_unstarted
 from crosswalk.types import UsageInfo, dump_json, load_json
 from crosswalk_serve.config import Target
 from crosswalk_serve.gateway import (
+    Exchange,
     Gateway,
-    answer_fields,
-    client_fields,
     log_failure,
-    record_request,
     request_id,
 )
 from crosswalk_serve.http import (
@@ -59,7 +56,7 @@ from crosswalk_serve.requests import (
     read_request,
     repetition_headers,
 )
-from crosswalk_serve.routing import Caller, ModelRoute, Reservation, prompt_tokens
+from crosswalk_serve.routing import Caller, ModelRoute, prompt_tokens
 
 # ---------------------------------------------------------------------- auxiliary requests
 # Requests to a server besides chat: to count tokens, to load a model, to embed texts.
@@ -397,7 +394,7 @@ class Passthrough:
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
-        exchange = _Exchange(self._gateway, request)
+        exchange = _PassedExchange(self._gateway, request)
         status = LEFT
         try:
             response = await exchange.run()
@@ -410,20 +407,15 @@ class Passthrough:
         return response
 
 
-class _Exchange:
+class _PassedExchange(Exchange):
     """A request and its answer."""
 
     def __init__(self, gateway: Gateway, request: Request) -> None:
-        self._gateway = gateway
+        super().__init__(gateway, request)
         self._request = request
         self._path = request.url.path
         self._is_batch = request.scope["route"].path in _BATCHES
-        self._start_time = perf_counter()
-        self._caller = Caller(None, None)
-        self._route: ModelRoute | None = None
-        self._reservation: Reservation | None = None
         self._dropped: list[str] = []
-        self._log_fields: dict[str, Any] = {**client_fields(request)}
         self.id = str(uuid4())
         request_id.set(self.id)
 
@@ -445,7 +437,7 @@ class _Exchange:
         answer, target = await supervised(
             gateway, request, caller, lambda: self._first_answer(service, targets, payload)
         )
-        return await self._respond(answer, target, payload, estimate)
+        return await self._respond(answer, target, payload, estimate, route)
 
     async def _first_answer(
         self, service: LLMService, targets: tuple[Target, ...], payload: Payload
@@ -485,13 +477,15 @@ class _Exchange:
         return self._path in _EMBEDDING_PATHS and target.provider != "ollama"
 
     async def _respond(
-        self, answer: PlainAnswer, target: Target, payload: Payload, estimate: UsageInfo
+        self, answer: PlainAnswer, target: Target, payload: Payload, estimate: UsageInfo, route: ModelRoute
     ) -> Response:
         body, name = answer.body, target.model or payload.model
         answer_object = _json_object(answer)
         # Each look at a batch that has ended would count it.
         usage = None if answer_object is None or self._is_batch else _usage(answer_object)
-        dollars = await self._count(usage or estimate, target, name, is_estimated=usage is None)
+        counted = usage or estimate
+        cost = route.cost_of_tokens(counted, target, name)
+        dollars = await self._count(target.provider, name, counted, cost, is_estimated=usage is None)
         if self._is_translated(target):
             body = read(answer, partial(_ollama_answer, self._path, payload.model))
         elif (
@@ -506,38 +500,10 @@ class _Exchange:
         headers["content-type"] = answer.content_type or "application/octet-stream"
         return Response(body, answer.status, headers)
 
-    async def _count(
-        self, usage: UsageInfo, target: Target, model: str, *, is_estimated: bool
-    ) -> float | None:
-        """Count *usage*, and settle what was reserved. Return its cost, if the client is to know it."""
-        gateway, route, caller = self._gateway, self._route, self._caller
-        assert route is not None, "it was asked for"
-        dollars = route.cost_of_tokens(usage, target, model)
-        reservation, self._reservation = self._reservation, None
-        await gateway.quotas.spend(caller, usage.total_tokens, dollars or 0.0, reservation)
-        if gateway.metrics is not None:
-            gateway.metrics.spent(route.name, caller.name, usage, dollars or 0.0)
-        self._log_fields |= answer_fields(target.provider, model, usage, dollars, is_estimated=is_estimated)
-        return dollars if gateway.config.costs and not is_estimated else None
-
     async def end(self, status: int) -> None:
         """Return what is still reserved, and record the request."""
-        if self._reservation is not None:
-            await self._gateway.quotas.spend(self._caller, 0, 0.0, self._reservation)
-        model = "" if self._route is None else self._route.name
         page: Any = self._request.scope["route"]
-        seconds = perf_counter() - self._start_time
-        record_request(
-            self._gateway,
-            self.id,
-            page.path,
-            model,
-            self._caller.name,
-            status,
-            seconds,
-            self._dropped,
-            self._log_fields,
-        )
+        await self._record(self.id, page.path, status, self._dropped)
 
 
 def _query(request: Request) -> str:

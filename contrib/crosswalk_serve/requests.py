@@ -35,6 +35,7 @@ from crosswalk.formats.requests import Incoming as Incoming, read_fields
 from crosswalk.service import Adaptation, Turn
 from crosswalk.service.auxiliary_requests import estimated_tokens
 from crosswalk.types import dump_json, load_json
+from crosswalk.types.values import altered
 from crosswalk.wire.fields import FieldError, Fields
 from crosswalk_serve.config import Config, GatewayLimits
 from crosswalk_serve.http import BadRequestError, Refusal, named
@@ -192,8 +193,7 @@ def read_loaded(form: WireForm, fields: Fields, headers: Iterable[tuple[bytes, b
     switches, passed = header_options(form, headers), repetition_headers(headers)
     if not (switches or passed):
         return incoming
-    request = attrs.evolve(incoming.request, headers=switches, extra_headers=passed)
-    return attrs.evolve(incoming, request=request)
+    return altered(incoming, request=attrs.evolve(incoming.request, headers=switches, extra_headers=passed))
 
 
 def with_fields(incoming: Incoming, **fields: Any) -> Incoming:
@@ -203,10 +203,8 @@ def with_fields(incoming: Incoming, **fields: Any) -> Incoming:
         BadRequestError: then it is not a request of its form.
     """
     read = read_request(incoming.form, dump_json({**incoming.request.said, **fields}))
-    request = attrs.evolve(
-        read.request, headers=incoming.request.headers, extra_headers=incoming.request.extra_headers
-    )
-    return attrs.evolve(read, request=request)
+    own_headers = {name: getattr(incoming.request, name) for name in ("headers", "extra_headers")}
+    return altered(read, request=altered(read.request, **own_headers))
 
 
 _KNOWN_VERSIONS: Final = (b"2023-06-01", b"2026-10-21")

@@ -89,9 +89,9 @@ class _LastAnswer(Conversations):
 
     async def keep(
         self, owner: str | None, id: str, conversation: StoredConversation, store: bool | None
-    ) -> None:
+    ) -> bool:
         self._last = id, conversation
-        await self._conversations.keep(owner, id, conversation, store)
+        return await self._conversations.keep(owner, id, conversation, store)
 
     async def find(self, owner: str | None, id: str) -> StoredConversation | None:
         if self._last is not None and self._last[0] == id:
@@ -168,7 +168,7 @@ class _Connection:
             created=datetime.now(UTC),
             model=model or "-",
         )
-        converter = StreamConverter.of(_FORM, lambda: empty_response, request=incoming.request.said)
+        converter = StreamConverter(_FORM, lambda: empty_response, request=incoming.request.said)
         end_delta = ResponseDelta(finish_reason=FinishReason.STOP)
         for event in (*converter.feed(end_delta), *converter.finish(empty_response)):
             await self.send(dump_json(event))

@@ -58,6 +58,8 @@ def face(
             return value
         if name in modules_by_attribute:
             return import_module(modules_by_attribute[name])
+        if name == "__path__":  # each ``from package import name`` asks for it
+            raise AttributeError(name)
         raise _no_name(package, name)
 
     def __dir__() -> list[str]:

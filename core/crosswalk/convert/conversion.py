@@ -19,7 +19,6 @@ from crosswalk.convert.losses import (
     ConversionReport,
     DangerousLossError,
     losses as find_losses,
-    losses_beside,
 )
 from crosswalk.errors import CrosswalkError, ErrorInfo, LimitError, MappingError, PluginError
 from crosswalk.formats.chat import ChatWriter, CompletionsWriter
@@ -49,7 +48,7 @@ from crosswalk.responses.reading import parse, parse_event, parse_response, to_d
 from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponsesParseError
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import EMPTY_OBJECT, copy_json, dump_json, same_json
+from crosswalk.types.json import EMPTY_OBJECT, copy_json, dump_json, same_json, thaw
 from crosswalk.types.response import Alternative, ChatResponse, new_id, now
 from crosswalk.types.stream import DeltaAccumulator
 from crosswalk.types.usage import Provenance
@@ -140,10 +139,9 @@ def _without_member(segment: Segment) -> Segment:
 def _member(response: ChatResponse) -> Mapping[str, Any]:
     """Return the member of *response*, which for an error is in its payload, or empty if there is none."""
     error = response.error_info
-    holders = [response.metadata.extensions.thawed(), None if error is None else error.raw]
-    for holder in holders:
-        member = holder.get(MEMBER) if isinstance(holder, Mapping) else None
-        if isinstance(member, Mapping):
+    for holder in (None if error is None else error.raw, response.metadata.extensions):
+        member = thaw(holder.get(MEMBER)) if isinstance(holder, Mapping) else None
+        if isinstance(member, dict):
             return member
     return {}
 
@@ -335,14 +333,16 @@ def convert(
         return received_conversion
     writer = written(response, WRITERS[form], registry, request)
     body = writer.body()
+    body_bytes = json_of(body)
     error = response.error_info
     status = error_status(error) if error is not None and writer.is_error_body else 200
-    reread_response = read_back(writer, json_of(body), status, registry)
+    reread_response = read_back(writer, body_bytes, status, registry)
     report = ConversionReport.of(form, find_losses(response, reread_response), is_carried=carry)
     check_losses(report, losses)
     if carry:
         body[MEMBER] = member_of(response, reread_response, partial(body_in, registry))
-    return Conversion(json_of(body), report, status)
+        body_bytes = json_of(body)
+    return Conversion(body_bytes, report, status)
 
 
 LossPolicy: TypeAlias = Literal["refuse", "report"]
@@ -414,7 +414,7 @@ def as_received(
     is_same = altered(response, attempts=()).same_content(reread_response)
     if not is_same or (reread_response.id, reread_response.created) != (id, created):
         return None
-    return Conversion(frames[0], ConversionReport.of(form, losses_beside(response, reread_response)))
+    return Conversion(frames[0], ConversionReport.of(form, find_losses(response, reread_response)))
 
 
 def read_back(writer: Writer, body: bytes, status: int, registry: Registry | None) -> ChatResponse:
@@ -525,60 +525,64 @@ def known_registry(registry: Registry | None) -> Registry:
 class StreamConverter:
     """Turns deltas into the events of another form, one by one, for programs that drive their stream themselves.
 
+    The first event of a stream that carries an answer says so. The deltas of such a stream wait for its last event, and the
+    events are those of the answer that it carries.
+
     Args:
-        writer: the writer of the form, still empty.
+        to: as for :func:`convert`, or the writer of the form.
+        partial: returns the answer so far, such as ``lambda: stream.partial``. It is called once, with the first event.
+        request: as for :func:`convert`.
         registry: as for :func:`convert`.
-        carry: as for :func:`convert`. The last event has the member.
+        carry: as for :func:`convert`. The last event has the member, and the first one its version.
         losses: as for :func:`convert`. A dangerous loss ends the stream before its last events.
+
+    Raises:
+        ConversionError: there is no such form. PluginError: the form's provider is not installed, or broken.
     """
 
     def __init__(
         self,
-        writer: Writer,
-        *,
-        registry: Registry | None = None,
-        carry: bool = False,
-        losses: LossPolicy = "refuse",
-    ) -> None:
-        self._writer = writer
-        self._registry = registry
-        self._carries = carry
-        self._policy = losses
-        self._reader = Reader(
-            known_registry(registry).mapper(writer.form.provider), ReaderOptions(**GENEROUS, limits=UNLIMITED)
-        )
-        self._parts = Parts()
-        self._report: ConversionReport | None = None
-
-    @classmethod
-    def of(
-        cls,
-        to: WireForm | str,
+        to: WireForm | str | type[Writer],
         partial: Callable[[], ChatResponse],
         *,
         request: Mapping[str, Any] | None = None,
         registry: Registry | None = None,
         carry: bool = False,
         losses: LossPolicy = "refuse",
-    ) -> StreamConverter:
-        """Return a converter to the form *to*.
+    ) -> None:
+        self._writer_class = WRITERS[WireForm.of(to)] if isinstance(to, str) else to
+        self._request = request
+        self._registry = registry
+        self._carries = carry
+        self._policy = losses
+        self._writer = self._writer_of(partial)
+        mapper = known_registry(registry).mapper(self._writer.form.provider)
+        self._reader = Reader(mapper, ReaderOptions(**GENEROUS, limits=UNLIMITED))
+        self._parts = Parts()
+        self._has_begun = self._has_told = False
+        self._held_deltas: list[ResponseDelta] | None = None  # of a stream that carries an answer
+        self._report: ConversionReport | None = None
 
-        Args:
-            to: as for :func:`convert`.
-            partial: returns the answer so far, such as ``lambda: stream.partial``. It is called once, with the first event.
-            request: as for :func:`convert`.
-            registry: as for :func:`convert`.
-            carry: as for the class.
-            losses: as for the class.
-
-        Raises:
-            ConversionError: there is no such form. PluginError: the form's provider is not installed, or broken.
-        """
-        writer = _writer(WRITERS[WireForm.of(to)], partial, registry, request)
-        return cls(writer, registry=registry, carry=carry, losses=losses)
+    def _writer_of(self, answer: Callable[[], ChatResponse]) -> Writer:
+        form = self._writer_class.form
+        return self._writer_class(lambda: heading_of(answer(), form, self._registry, self._request))
 
     def feed(self, delta: ResponseDelta) -> Iterator[Event]:
         """Return the events for *delta*."""
+        if not self._has_begun:
+            self._has_begun, self._held_deltas = True, [] if MEMBER in delta.extensions else None
+        if self._held_deltas is None:
+            return self._written(delta)
+        self._held_deltas.append(delta)
+        return iter(())
+
+    def release(self) -> Iterator[Event]:
+        """Return the events for the deltas that have waited for an end that does not come."""
+        held_deltas, self._held_deltas = self._held_deltas, None
+        for delta in held_deltas or ():
+            yield from self._written(delta)
+
+    def _written(self, delta: ResponseDelta) -> Iterator[Event]:
         writer = self._writer
         if delta.extensions is not EMPTY_OBJECT:
             writer.learn(delta.extensions)
@@ -598,8 +602,15 @@ class StreamConverter:
         Raises:
             DangerousLossError: the form cannot express a fact that matters for acting on the answer.
         """
+        original = original_of(response, self._registry)
+        if original is response or self._has_told:
+            yield from self.release()
+            last_events = list(self._told(ending(self._writer, response)))
+        else:
+            self._writer, self._held_deltas, response = self._writer_of(lambda: original), None, original
+            self._writer.learn(original.metadata.extensions)
+            last_events = list(self._told(_told_by(self._writer, original)))
         writer = self._writer
-        last_events = list(self._told(ending(writer, response)))
         drain(self._reader.finish())
         reread_response = self._reader.response()
         report = ConversionReport.of(
@@ -607,7 +618,6 @@ class StreamConverter:
         )
         check_losses(report, self._policy)
         if self._carries:
-            original = original_of(response, self._registry)
             member = member_of(original, reread_response, functools.partial(body_in, self._registry))
             writer.top_of(next(event for event in reversed(last_events) if event))[MEMBER] = member
         self._report = report
@@ -615,6 +625,7 @@ class StreamConverter:
 
     def fail(self, info: ErrorInfo) -> Iterator[Event]:
         """Return the last events of a stream that *info* ends here, without a report."""
+        yield from self.release()
         yield from self._writer.fail(info)
         yield from self._writer.close()
 
@@ -636,7 +647,11 @@ class StreamConverter:
     def _told(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             drain(self._reader.read(self._writer.frame(event)))
-            yield self._writer.spelled(event)
+            event = self._writer.spelled(event)
+            if self._carries and not self._has_told:
+                self._writer.top_of(event)[MEMBER] = {"version": _VERSION}
+            self._has_told = True
+            yield event
 
 
 class Deltas:
@@ -689,16 +704,20 @@ class ConvertedStream(Iterator[T]):
         registry: Registry | None,
         **options: Any,
     ) -> None:
-        writer = _writer(writer_class, lambda: deltas.partial, registry)
-        self._converter = StreamConverter(writer, registry=registry, **options)
+        self._converter = StreamConverter(writer_class, lambda: deltas.partial, registry=registry, **options)
         self._events = self._read(deltas, convert_event)
 
     def _read(
         self, deltas: DeltaStream | Deltas, convert_event: Callable[[StreamConverter, Event], T]
     ) -> Iterator[T]:
-        for delta in deltas:
-            for event in self._converter.feed(delta):
+        try:
+            for delta in deltas:
+                for event in self._converter.feed(delta):
+                    yield convert_event(self._converter, event)
+        except CrosswalkError:
+            for event in self._converter.release():
                 yield convert_event(self._converter, event)
+            raise
         for event in self._converter.finish(deltas.response):
             yield convert_event(self._converter, event)
 
@@ -749,16 +768,6 @@ def convert_stream(
     source = deltas if isinstance(deltas, DeltaStream) else Deltas(deltas, id, model, created)
     writer_class = WRITERS[WireForm.of(to)]
     return ConvertedStream(source, writer_class, StreamConverter.frame, registry, carry=carry, losses=losses)
-
-
-def _writer(
-    writer_class: type[W],
-    partial: Callable[[], ChatResponse],
-    registry: Registry | None,
-    request: Mapping[str, Any] | None = None,
-) -> W:
-    """Return a writer of a stream. *partial* returns the answer so far."""
-    return writer_class(lambda: heading_of(partial(), writer_class.form, registry, request))
 
 
 # ----------------------------------------------------------------------------------- typed

@@ -392,15 +392,6 @@ def losses(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
 
     ``raw_events`` are ignored, because each side has its own.
     """
-    return _each_once(_losses(before, after), before, after)
-
-
-def losses_beside(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
-    """Compare two that have the same content, id and time: the measurements and the attempts."""
-    return _each_once(_beside(before, after), before, after)
-
-
-def _each_once(losses: Iterator[Loss], before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
     by_path: dict[str, Loss] = {}
     others = {other.index: other for other in reversed(after.alternatives)}
     pairs: dict[str, tuple[Answer, Answer]] = {
@@ -408,7 +399,7 @@ def _each_once(losses: Iterator[Loss], before: ChatResponse, after: ChatResponse
         for position, answer in enumerate(before.alternatives)
         if answer.index in others
     }
-    for loss in losses:
+    for loss in _losses(before, after):
         if loss.path not in by_path:
             old, new = pairs.get("".join(loss.path.partition(".")[:2]), (before, after))
             is_stated = loss.rule is not UNNAMED
@@ -429,8 +420,11 @@ def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     if incomplete_reason not in (None, IncompleteReason.REFUSAL) and after.incomplete_reason is None:
         yield Loss("incomplete_reason", LossReason.DROPPED)  # the words of a refusal say it themselves
     usage, details = before.usage, before.usage.details
-    yield from _fields("usage.", usage, after.usage, *(name for name in _names(usage) if name != "details"))
-    yield from _fields("usage.details.", details, after.usage.details, *_names(details))
+    if usage != after.usage:
+        yield from _fields(
+            "usage.", usage, after.usage, *(name for name in _names(usage) if name != "details")
+        )
+        yield from _fields("usage.details.", details, after.usage.details, *_names(details))
     yield from _fields("", before, after, "content_filter_results")
     alternatives = {alternative.index: alternative for alternative in after.alternatives}
     for position, alternative in enumerate(before.alternatives):
@@ -472,8 +466,10 @@ def _tier(extensions: dict[str, Any], new_extensions: dict[str, Any]) -> Iterato
 
     The usual one is about the document, and any other one is about money.
     """
-    tier, is_carried = tier_of(extensions), tier_of(extensions) == tier_of(new_extensions)
     sides = [(one, one.get("usage")) for one in (extensions, new_extensions)]
+    if not any(isinstance(holder, dict) and "service_tier" in holder for holder in sides[0]):
+        return
+    tier, is_carried = tier_of(extensions), tier_of(extensions) == tier_of(new_extensions)
     for path, holder, new_holder in zip((".service_tier", ".usage.service_tier"), *sides, strict=True):
         word = holder.pop("service_tier", None) if isinstance(holder, dict) else None
         new_word = new_holder.get("service_tier") if isinstance(new_holder, dict) else None
@@ -623,11 +619,15 @@ def _is_something(segment: Segment) -> bool:
 
 
 def _segments(path: str, before: tuple[Segment, ...], after: tuple[Segment, ...]) -> Iterator[Loss]:
+    if before == after and not any(segment.metadata for segment in before):
+        return
     old_entries = [(number, segment) for number, segment in enumerate(before) if _is_something(segment)]
     new = [segment for segment in after if _is_something(segment)]
     pairs = _matched([segment for _, segment in old_entries], new)
     joined_kinds = {
-        kind for kind in SegmentType if _is_joined(kind, [segment for _, segment in old_entries], new)
+        kind
+        for kind in {segment.type for _, segment in old_entries}
+        if _is_joined(kind, [segment for _, segment in old_entries], new)
     }
     for position, (number, segment) in enumerate(old_entries):
         segment_path = f"{path}[{number}]"

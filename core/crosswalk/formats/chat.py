@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar, Final
 
@@ -598,7 +599,7 @@ class ChatWriter(Writer):
         chunks = [self._chunk(choice, {}, choice.finish) for _, choice in sorted(self._choices.items())]
         choices = [chunk["choices"][0] for chunk in chunks]
         if self.usage is not None:
-            chunks.append({**self._top(), "choices": [], "usage": self.usage.to_openai()})
+            chunks.append({**self._top, "choices": [], "usage": self.usage.to_openai()})
         if self.is_own:
             self._put_back(chunks[-1], choices)
         yield from chunks
@@ -607,7 +608,7 @@ class ChatWriter(Writer):
     def _body(self) -> Event:
         """See :meth:`Writer._body`."""
         choices = [self._entry(choice) for _, choice in sorted(self._choices.items())]
-        body = {**self._top(), "choices": choices}
+        body = {**self._top, "choices": choices}
         if self.usage is not None:
             body["usage"] = self.usage.to_openai()
         if self.is_own:
@@ -659,7 +660,9 @@ class ChatWriter(Writer):
         return spelled_event
 
     def _choice(self, number: int) -> WrittenChoice:
-        return self._choices.setdefault(number, WrittenChoice(number))
+        if number not in self._choices:
+            self._choices[number] = WrittenChoice(number)
+        return self._choices[number]
 
     def _chunk(self, choice: WrittenChoice, delta: Event, finish: str | None = None) -> Event:
         if not choice.has_begun:
@@ -668,8 +671,9 @@ class ChatWriter(Writer):
         choice_object: Event = {"index": choice.number, "delta": delta, "finish_reason": finish}
         if logprobs := _logprobs(choice):
             choice_object["logprobs"] = logprobs
-        return {**self._top(), "choices": [choice_object]}
+        return {**self._top, "choices": [choice_object]}
 
+    @cached_property
     def _top(self) -> Event:
         heading = self.heading
         created, object = int(heading.created.timestamp()), self.objects[not self.whole]
@@ -688,6 +692,8 @@ _SPEECH_FIELDS: Final = ("role", _FIELD_BY_TYPE[SegmentType.TEXT], _FIELD_BY_TYP
 
 def _logprobs(choice: WrittenChoice) -> Event | None:
     """Return the log probabilities of *choice* that have not been written, or ``None`` without any."""
+    if not choice.tokens:
+        return None
     tokens, choice.tokens = logprobs_of(tuple(choice.tokens)), []
     return {"content": tokens, "refusal": None} if tokens else None
 
@@ -762,7 +768,7 @@ class CompletionsWriter(ChatWriter):
         return self._said(choice, "".join(delta["text"] for delta in choice.held), choice.finish)
 
     def _chunk(self, choice: WrittenChoice, delta: Event, finish: str | None = None) -> Event:
-        return {**self._top(), "choices": [self._said(choice, delta.get("text", ""), finish)]}
+        return {**self._top, "choices": [self._said(choice, delta.get("text", ""), finish)]}
 
     def _said(self, choice: WrittenChoice, text: str, finish: str | None) -> Event:
         tokens, choice.tokens = choice.tokens, []

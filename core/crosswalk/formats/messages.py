@@ -66,7 +66,7 @@ from crosswalk.types.message import (
     ToolCall,
 )
 from crosswalk.types.usage import UsageInfo, counts_at
-from crosswalk.types.values import FinishReason, SegmentType
+from crosswalk.types.values import FinishReason, SegmentType, altered
 from crosswalk.wire import messages as wire, messages as wire_form
 from crosswalk.wire.fields import Fields, UnnamedCalls, path_of, placed
 from crosswalk.wire.options import VERSION, read_details
@@ -108,7 +108,7 @@ def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
     )
     instead = {**dict.fromkeys(toolsets, ()), **conversation.instead({tool.name for tool in tools})}
     more: dict[str, Any] = {"unsigned": unsigned, "details": conversation.details, "instead": instead}
-    return attrs.evolve(read, request=attrs.evolve(read.request, **more)) if any(more.values()) else read
+    return altered(read, request=altered(read.request, **more)) if any(more.values()) else read
 
 
 def _without_unsigned(raw_body: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -810,10 +810,10 @@ class MessagesWriter(Writer):
                 yield _event("content_block_stop", index=index)
 
     def _begin(self) -> Iterator[Event]:
-        if not self._has_begun:
+        if not (self._has_begun or self.whole):
             self._has_begun = True
             message = self._message()
-            if self.is_own and not self.whole:
+            if self.is_own:
                 self._start_fields = copy_json(
                     {name: value for name, value in self.left.items() if name not in _LATE_FIELDS}
                 )

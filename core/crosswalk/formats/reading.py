@@ -169,6 +169,8 @@ class ClientRequest(ChatRequest):
         if self.headers:
             http_request = self._with_headers(http_request)
         adaptations = (*http_request.adaptations, *self.notes)
+        if not adaptations:
+            return http_request
         return attrs.evolve(
             http_request, adaptations=tuple(_at_client(one, self.messages) for one in adaptations)
         )
@@ -320,6 +322,8 @@ class ClientRequest(ChatRequest):
         self, http_request: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]
     ) -> HTTPRequest:
         """Return the options for an API of another form, in its own words, as far as it has them."""
+        if not self.unread:
+            return http_request
         form = self.form
         target, nearest_formats = table_of(http_request), _NEAREST_FORMATS.get(form, (form.key, form.key))
         near_table = target if target is not None and target.key == nearest_formats[0] else None
@@ -750,9 +754,7 @@ class Incoming:
         remaining_fields = {
             name: value for name, value in self.request.said.items() if (name,) not in removed_places
         }
-        return attrs.evolve(
-            self, request=attrs.evolve(self.request, unread=unread_left, said=remaining_fields)
-        )
+        return altered(self, request=altered(self.request, unread=unread_left, said=remaining_fields))
 
 
 # --------------------------------------------------------------------------------- reading
@@ -814,13 +816,11 @@ DEFAULTS_OF_SERVERS: Final = ("store", "frequency_penalty", "presence_penalty")
 def take_neutral(body: Fields, format: str, other_values: Mapping[str, Any] = _NO_FIELDS) -> dict[str, Any]:
     """The options of *body* that change nothing, by name: those of *format*, and *other_values* with their values."""
     taken_values = {}
-    for name, value in {**_neutral_values(format), **other_values}.items():
-        sent_value = body.look(name)
-        if (
-            sent_value is not None
-            and sent_value == value
-            and (type(sent_value) is bool) is (type(value) is bool)
-        ):
+    neutral_values = {**_neutral_values(format), **other_values}
+    for name in [name for name in body if name in neutral_values]:
+        sent_value, value = body.look(name), neutral_values[name]
+        is_of_its_kind = (type(sent_value) is bool) is (type(value) is bool)
+        if sent_value is not None and sent_value == value and is_of_its_kind:
             taken_values[name] = body.take(name)
     return taken_values
 

@@ -67,7 +67,7 @@ from crosswalk.request import CacheMark, HostedTool, NamedTool, ToolDefinition, 
 from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role
-from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob
+from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob, altered
 from crosswalk.wire.chat import ROLES
 from crosswalk.wire.fields import Fields, UnnamedCalls, path_of, placed
 from crosswalk.wire.responses import (
@@ -141,7 +141,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         else answer_format(text.object("format"), RESPONSES, "text.format[json_schema]"),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
     )
-    return attrs.evolve(read, request=attrs.evolve(read.request, instead=instead, alone=items.alone))
+    return altered(read, request=altered(read.request, instead=instead, alone=items.alone))
 
 
 def _instead(
@@ -766,7 +766,7 @@ class ResponsesWriter(Writer):
         return self._kept_items.left_of(item, status, is_late=not self.whole)
 
     def _begin(self) -> Iterator[Event]:
-        if not self._has_begun:
+        if not (self._has_begun or self.whole):
             self._has_begun = True
             for word in ("created", "in_progress"):
                 yield self._event(word, response=self.response(begins=True))

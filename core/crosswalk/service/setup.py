@@ -329,11 +329,13 @@ def ids_in(value: Any) -> Iterator[str]:
 
 def kept_ids(answer: ChatResponse) -> Iterator[str]:
     """Return the ids of what the server of *answer* keeps with it."""
-    for name in KEPT_FIELDS:
-        yield from ids_in(answer.metadata.extensions.get(name))
-    for segment in answer.segments:
-        metadata = segment.metadata
-        if segment.type is SegmentType.MEDIA:
+    extensions = answer.metadata.extensions
+    for name in (name for name in KEPT_FIELDS if name in extensions):
+        yield from ids_in(extensions[name])
+    for metadata, kind in (
+        (segment.metadata, segment.type) for segment in answer.segments if segment.metadata
+    ):
+        if kind is SegmentType.MEDIA:
             yield from ids_in(metadata)
         yield from ids_in(metadata.get("container_id"))
         yield from ids_in(metadata.get("environment"))

@@ -45,12 +45,20 @@ class Unread:
     Attributes:
         place: its path.
         value: the value, as the client sent it.
-        why: the reason why it is not read.
+        reason: the reason why it is not read, or empty for a field of an unknown name.
+        known: the names that are read in its place.
     """
 
     place: Place
     value: Any
-    why: str = ""
+    reason: str = ""
+    known: Collection[str] = attrs.field(default=(), eq=False)
+
+    @property
+    def why(self) -> str:
+        """The reason why it is not read, with a suggestion for an unknown name."""
+        suggestion = meant(str(self.place[-1]), self.known)
+        return self.reason or f"is not a field that Crosswalk reads here{suggestion}"
 
     @property
     def path(self) -> str:
@@ -240,8 +248,7 @@ class Fields:
             yield Unread(self.place, self.given, self._leave_reason)
             return
         for name, value in self._left.items():
-            why = f"is not a field that Crosswalk reads here{meant(name, self._names)}"
-            yield Unread(self._at(name), value, why)
+            yield Unread(self._at(name), value, known=self._names)
         for inner in self._inner_fields:
             yield from inner.unread()
 

@@ -162,6 +162,14 @@ def test_so_have_arguments_that_are_not_json(provider: str, name: str) -> None:
     assert header_of(found) == f"{name}, incomplete_reason"
 
 
+@pytest.mark.parametrize("form", [WireForm.OLLAMA, WireForm.OLLAMA_GENERATE])
+def test_the_tokens_of_reasoning_are_among_those_of_the_answer(form: WireForm) -> None:
+    message = {"role": "assistant", "content": "Hi", "reasoning_content": "Greet."}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    usage = {**CHAT["usage"], "completion_tokens_details": {"reasoning_tokens": 2}}
+    assert names(read({**CHAT, "choices": choices, "usage": usage}, "openai"), form) == []
+
+
 def test_a_count_has_the_name_of_the_servers_api() -> None:
     usage = {**MESSAGE["usage"], "cache_read_input_tokens": 2, "cache_creation_input_tokens": 0}  # type: ignore[dict-item]
     response = read({**MESSAGE, "usage": usage}, "anthropic")

@@ -372,11 +372,38 @@ def test_processes_that_share_no_store_keep_nothing(upstream: ReplayServer) -> N
     run(config_of(upstream, "listen: {workers: 2}"), do)
 
 
+@pytest.mark.parametrize(
+    "asked", [{}, {"store": True}, {"store": False}], ids=["by default", "asked for", "refused"]
+)
+def test_an_answer_larger_than_the_store_says_that_it_is_not_stored(
+    upstream: ReplayServer, asked: dict[str, Any]
+) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(says("Hello" * 40))
+        answer = await client.post("/v1/responses", json={"model": "tiny", "input": "Hi", **asked})
+        assert (answer.status_code, answer.json()["store"]) == (200, False)
+        is_named = "response.store" in answer.headers.get("x-crosswalk-dropped", "")
+        assert is_named is (asked.get("store") is not False)
+        assert (await client.get(f"/v1/responses/{answer.json()['id']}")).status_code == 404
+
+    run(config_of(upstream, "responses: {bytes: 150}"), do)
+
+
+def test_an_answer_that_the_store_holds_says_so(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(says("Hello" * 40))
+        answer = await client.post("/v1/responses", json={"model": "tiny", "input": "Hi"})
+        assert answer.json()["store"] is True
+        assert (await client.get(f"/v1/responses/{answer.json()['id']}")).json() == answer.json()
+
+    run(config_of(upstream, "responses: {bytes: 15000}"), do)
+
+
 def test_where_the_store_is_away_that_is_said(
     upstream: ReplayServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Away:
-        async def put(self, name: str, data: bytes) -> None:
+        async def put(self, name: str, data: bytes) -> bool:
             raise StoreError("away")
 
         async def get(self, name: str) -> bytes | None:

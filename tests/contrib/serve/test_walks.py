@@ -34,6 +34,7 @@ MESSAGE = {
     "stop_sequence": None,
     "usage": {"input_tokens": 9, "output_tokens": 4},
 }
+CHAT = "/v1/chat/completions"
 TWICE = 2
 """What is done once for a process or a service is done in the first two of three requests."""
 
@@ -106,31 +107,32 @@ def test_a_call_passes_few_modules(upstream: ReplayServer) -> None:
     assert len(asyncio.run(walk_of_call(upstream))) <= 40
 
 
-async def walk_of_request(upstream: ReplayServer, models: str, *, repeats: bool) -> set[str]:
+async def walk_of_request(upstream: ReplayServer, models: str, path: str, *, repeats: bool) -> set[str]:
     app = create_app(config_of(upstream, models=models))
     options = [{} if repeats else {"temperature": number / 10} for number in range(TWICE + 1)]
     async with app.router.lifespan_context(app), asking(app) as client:
         for said in options[:TWICE]:
-            assert (await client.post("/v1/chat/completions", json={**HI, **said})).status_code == 200
+            assert (await client.post(path, json={**HI, **said})).status_code == 200
         with walked() as modules:
-            answer = await client.post("/v1/chat/completions", json={**HI, **options[TWICE]})
+            answer = await client.post(path, json={**HI, **options[TWICE]})
             assert answer.status_code == 200
     return modules
 
 
 @pytest.mark.parametrize(
-    ("provider", "answer", "repeats", "most"),
+    ("path", "provider", "answer", "repeats", "most"),
     [
-        ("vllm", says(), True, 30),
-        ("vllm", says(), False, 45),
-        ("anthropic", Answer.of_json(MESSAGE), True, 45),
+        (CHAT, "vllm", says(), True, 30),
+        (CHAT, "vllm", says(), False, 45),
+        (CHAT, "anthropic", Answer.of_json(MESSAGE), True, 45),
+        ("/v1/messages", "vllm", says(), True, 45),
     ],
-    ids=["chat to chat on its lane", "chat to chat", "chat to messages"],
+    ids=["chat to chat on its lane", "chat to chat", "chat to messages", "messages to chat"],
 )
 def test_a_request_to_the_gateway_passes_few_modules(
-    upstream: ReplayServer, provider: str, answer: Answer, repeats: bool, most: int
+    upstream: ReplayServer, path: str, provider: str, answer: Answer, repeats: bool, most: int
 ) -> None:
     for _ in range(TWICE + 1):
         upstream.add(answer)
     models = f"tiny: {{provider: {provider}, model: m, base_url: '{upstream.url}', api_key: sk-secret-1}}"
-    assert len(asyncio.run(walk_of_request(upstream, models, repeats=repeats))) <= most
+    assert len(asyncio.run(walk_of_request(upstream, models, path, repeats=repeats))) <= most

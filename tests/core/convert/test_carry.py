@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice, permutations
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,16 @@ from crosswalk import (
     to_json,
     to_jsonable,
 )
-from crosswalk.convert import Conversion, WireForm, convert, convert_stream
+from crosswalk.convert import (
+    Conversion,
+    ConvertedStream,
+    StreamConverter,
+    WireForm,
+    convert,
+    convert_stream,
+    events_of,
+)
+from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.formats.writing import form_of_body, source_form
 from crosswalk.testing import Capture, load_captures
 from crosswalk.types import load_json
@@ -35,6 +47,16 @@ CHAT, MESSAGES, RESPONSES, OLLAMA = (
 )
 
 
+BY_FORM = {
+    CHAT: ("openai", "mistral"),
+    RESPONSES: ("openai_responses",),
+    MESSAGES: ("anthropic",),
+    OLLAMA: ("ollama",),
+    WireForm.OLLAMA_GENERATE: ("ollama",),
+    WireForm.GEMINI: ("gemini",),
+    WireForm.OPENAI_COMPLETIONS: ("vllm",),
+}
+"""The providers with recorded answers of each format."""
 LONG = ("anthropic", "llamacpp", "ollama", "openai_responses", "sglang", "vllm")
 
 
@@ -113,12 +135,102 @@ def test_a_stream_carries_in_its_last_event() -> None:
     for form in WireForm:
         stream = convert_stream(normalize_stream([ANSWER], "anthropic"), form, carry=True)
         sent = b"".join(stream)
-        assert sent.count(b'"crosswalk"') == 1
+        first, last = [load_json(one) for one in OBJECTS.findall(sent) if b'"crosswalk"' in one]
+        assert top_of(first)["crosswalk"] == {"version": 1}
+        assert top_of(last)["crosswalk"]["reader"] == form.provider
         back = normalize(sent, form.provider, unknown="keep")
         value = load_json(convert(back, MESSAGES).value)
         assert value == load_json(convert(from_json(to_json(answer), ChatResponse), MESSAGES).value) or (
             value == load_json(ANSWER)
         )
+
+
+OBJECTS = re.compile(rb"^(?:data: )?(\{.*\})$", re.MULTILINE)
+"""The events of a stream of any format."""
+
+
+def top_of(event: dict[str, Any]) -> dict[str, Any]:
+    """The object in *event* that has the top fields of a body."""
+    inner: dict[str, Any] | None = event.get("response") if "type" in event else None
+    return event if inner is None else inner
+
+
+def sent_as(form: WireForm, source: Capture, provider: str) -> tuple[bytes, ChatResponse]:
+    """The stream of *source* in *form*, which carries it, and the answer of its provider."""
+    deltas = normalize_stream([source.body], provider, status=source.status)
+    return b"".join(convert_stream(deltas, form, carry=True)), deltas.response
+
+
+def again(sent: Iterable[bytes], form: WireForm, own: WireForm) -> ConvertedStream[bytes]:
+    """The stream *sent* in *form*, converted to its *own* one."""
+    return convert_stream(normalize_stream(sent, form.provider, unknown="keep"), own, losses="report")
+
+
+def stored(answer: ChatResponse) -> ChatResponse:
+    """*answer* without its bytes."""
+    return from_json(to_json(answer), ChatResponse)
+
+
+@pytest.mark.parametrize(("own", "form"), [*permutations(WireForm, 2)])
+def test_a_carried_stream_comes_back_as_a_stream_of_its_own_format(own: WireForm, form: WireForm) -> None:
+    tried = 0
+    for provider in BY_FORM[own]:
+        for capture in [*load_captures(OWN / provider)][::3]:
+            with suppress(MappingError):
+                sent, answer = sent_as(form, capture, provider)
+                if source_form(answer) is (OLLAMA if own is WireForm.OLLAMA_GENERATE else own):
+                    tried += 1
+                    back = b"".join(again([sent], form, own))
+                    events = [load_json(one) for one in OBJECTS.findall(back)]
+                    assert events == load_json(dump_json(events_of(stored(answer), own))), capture.case
+    assert tried
+
+
+def test_a_carried_stream_goes_through_two_formats() -> None:
+    first = convert_stream(normalize_stream([ANSWER], "anthropic"), OLLAMA, carry=True)
+    second = convert_stream(normalize_stream(first, "ollama"), RESPONSES, carry=True)
+    back = again(second, RESPONSES, MESSAGES)
+    assert b'"signature":"EqQB"' in b"".join(back)
+    assert back.report.is_lossless
+
+
+def test_a_carried_stream_waits_for_its_end() -> None:
+    *frames, last = convert_stream(normalize_stream([ANSWER], "anthropic"), OLLAMA, carry=True)
+    taken: list[bytes] = []
+
+    def coming() -> Iterator[bytes]:
+        for frame in [*frames, last]:
+            assert not taken
+            yield frame
+
+    for event in again(coming(), OLLAMA, MESSAGES):
+        taken.append(event)
+    assert b"".join(taken).count(b"event: message_start") == 1
+
+
+def test_a_carried_stream_that_was_changed_is_taken_as_it_is() -> None:
+    sent = b"".join(convert_stream(normalize_stream([ANSWER], "anthropic"), OLLAMA, carry=True))
+    back = again([sent.replace(b"check", b"see")], OLLAMA, MESSAGES)
+    assert b"I'll see." in b"".join(back)
+    assert back.report.names("metadata.extensions.crosswalk")
+
+
+def test_a_carried_stream_that_breaks_off_gives_what_has_come() -> None:
+    frames = [*convert_stream(normalize_stream([ANSWER], "anthropic"), OLLAMA, carry=True)]
+    back = again([*frames[:-1], b"{"], OLLAMA, MESSAGES)
+    taken: list[bytes] = []
+    with pytest.raises(MappingError):
+        taken.extend(back)
+    assert b"I'll check." in b"".join(taken)
+
+
+def test_a_carried_stream_that_fails_gives_what_has_come_before_the_error() -> None:
+    frames = [*convert_stream(normalize_stream([ANSWER], "anthropic"), OLLAMA, carry=True)]
+    deltas = normalize_stream(frames[:-1], "ollama")
+    converter = StreamConverter(MESSAGES, lambda: deltas.partial)
+    assert [event for delta in islice(deltas, 2) for event in converter.feed(delta)] == []
+    events = [*converter.fail(ErrorInfo(ErrorKind.SERVER, "gone"))]
+    assert [events[0]["type"], events[-1]["type"]] == ["message_start", "error"]
 
 
 def changed(conversion: Conversion[bytes], **members: Any) -> ChatResponse:

@@ -349,7 +349,7 @@ def test_a_stream_without_counts_has_none(form: WireForm) -> None:
 
 @pytest.mark.parametrize("form", PLAIN_FORMS)
 def test_a_stream_that_fails_ends_with_the_error(form: WireForm) -> None:
-    converter = StreamConverter.of(form, lambda: TURN)
+    converter = StreamConverter(form, lambda: TURN)
     said = [b"".join(map(converter.frame, converter.feed(delta))) for delta in STREAM[:4]]
     last = b"".join(map(converter.frame, converter.fail(ErrorInfo("server", "out of memory"))))
     assert b"DONE" not in last
