@@ -95,7 +95,9 @@ def test_links_out_of_the_docs_stay_on_the_site(places: dict[str, str]) -> None:
         "](../plugins.md" in places["examples/index.md"]
         or "](../writing-a-plugin.md" in places["examples/index.md"]
     )
-    linked = [target for text in places.values() for target in re.findall(r"\]\((?!https:)([^)\s#]+\.py)\)", text)]
+    linked = [
+        target for text in places.values() for target in re.findall(r"\]\((?!https:)([^)\s#]+\.py)\)", text)
+    ]
     assert linked == []
 
 
