@@ -290,7 +290,11 @@ def _shown_text(outcome: Outcome) -> str:
 
 def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
     """Another kind of the same place in place of a kind, as in ``{"kind": "say", "text": …}`` or ``["say", …]``."""
+    finish_word = case.baseline.response.get("raw_finish_reason")
+    finish_paths = {leaf.path for leaf in case.leaves if leaf.value == finish_word}
     for place in case.every_place(str, int):
+        if place.path in finish_paths:
+            continue  # a later finish word may count for more
         text_path, own_kind = _text_of(place, text_places), _without_numbers(place.value)
         kinds = _kinds(case, place.path, text_path) if text_path else set()
         other_kinds = sorted((kind for kind in kinds if _without_numbers(kind) != own_kind), key=str)
