@@ -703,8 +703,8 @@ class LateWords(Honest):
     }
 
     @hookimpl
-    def map_finish_reason(self, reason: str, state: Any) -> FinishReason | None:
-        return self.words.get(reason)
+    def map_finish_reason(self, reason: str, state: Any) -> FinishReason:
+        return self.words[reason]
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
