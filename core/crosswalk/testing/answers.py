@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-import attrs
 import orjson
 
 from crosswalk.formats.tables import option_paths
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, is_cancellation, registry
-from crosswalk.testing.case import NAME, Case, Place, answer, reader_options, strings
+from crosswalk.testing.case import NAME, Case, Place, answer, strings
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
@@ -21,7 +21,6 @@ from crosswalk.testing.perturbation import (
     at,
     changed_paths,
     changes,
-    outcome,
     replaced,
     scalars,
     show_path,
@@ -164,6 +163,38 @@ def _with_null(events: list[Any], place: Place) -> list[Any] | None:
     return None
 
 
+def choices_are_told_apart(case: Case) -> Iterator[Problem]:
+    """P4: with another number of its choice, nothing of an answer stays with the first choice."""
+    if not case.is_answer or case.baseline.response.get("alternatives"):
+        return
+    leaves_by_path: dict[str, list[Leaf]] = {}
+    for leaf in case.leaves:
+        if _second(leaf.value) is not None:
+            leaves_by_path.setdefault(show_path(leaf.path, items=False), []).append(leaf)
+    for leaves in leaves_by_path.values():
+        events = case.events
+        for leaf in leaves:
+            events = replaced(events, leaf, _second(leaf.value))
+        response = case.map(events).response
+        if response is None or not response.get("alternatives"):
+            continue
+        kinds = [part["type"] for part in response.get("segments", ()) if part["type"] in _OUTPUT_KINDS]
+        if kinds:
+            message = f"in a second choice, its {kinds[0]} is given as that of the first"
+            yield case.problem("P4", leaves[0], message, about="alternatives")
+
+
+_OUTPUT_KINDS: Final = ("text", "reasoning", "refusal", "tool_call")
+
+
+def _second(value: Any) -> Any:
+    """Return *value* with 1 for the number 0, as a number or a part of a path, or ``None`` if it has none."""
+    if isinstance(value, str):
+        second = re.sub(r"(?<=[/.:])0(?=[/.:])", "1", value, count=1)
+        return None if second == value else second
+    return 1 if type(value) is int and value == 0 else None
+
+
 def output_shows(case: Case) -> Iterator[Problem]:
     """P4: an answer whose tokens were counted, or that leaves prose in the extensions, has text or parts."""
     if not case.is_answer:
@@ -224,6 +255,7 @@ def errors_show(case: Case) -> Iterator[Problem]:
 
 def failures_are_errors(case: Case) -> Iterator[Problem]:
     """P4: a recorded failure is an error that its HTTP status allows, also in a 200, and keeps its status and its code."""
+    yield from any_failure_is_read(case)
     response = case.baseline.response
     segments = () if response is None else response.get("segments", ())
     error_info = next((part["metadata"] for part in segments if part["type"] == "error"), None)
@@ -238,6 +270,7 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     if "retryable" not in statement and kind in _TRANSIENT_KINDS and not is_retryable and is_passing:
         failure_name = f"HTTP {status}" if status >= 400 else f"a failure in a stream, of kind {kind},"
         yield case.problem("P4", "failure", f"{failure_name} is read as an error that may not be retried")
+    yield from _other_kind(case, error_info)
     if status < 400:
         if (
             "error" not in statement
@@ -273,13 +306,7 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     if any(" " in text for text in texts) and not is_sent:
         yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     if isinstance(case.events[0], dict):
-        body = case.capture.body
-        changed_outcome = outcome(
-            case.mapper,
-            [],
-            options=reader_options(attrs.evolve(case.capture, status=200)),
-            as_bytes=lambda _: body,
-        )
+        changed_outcome = case.map_bytes(case.capture.body, status=200)
         if changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error":
             yield case.problem(
                 "P4", "failure", f"in a 200, it ends as {changed_outcome.response['finish_reason']}"
@@ -315,6 +342,38 @@ _REQUEST_ERROR_KINDS: Final = frozenset(
 )
 """The kinds of errors that a server reports before it answers."""
 _OUTPUT_FIELDS: Final = ("content", "tool_calls")
+
+
+def _other_kind(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
+    """A failure in a stream is of no kind, and of one as the body of any HTTP error; or its code is none that was sent."""
+    values = {*(str(leaf.value) for leaf in case.leaves), *(name or "" for _, name in case.frames)}
+    code = error_info.get("code")
+    if code is not None and not (code and any(code in value for value in values)):
+        yield case.problem("P8", "failure", f"its code {code[:40]!r} is not a value of the payload")
+    if case.capture.status < 400 and error_info["kind"] == ErrorKind.UNKNOWN:
+        kinds = {
+            part["metadata"]["kind"]
+            for status in (400, 500)
+            for part in (case.map_bytes(dump_json(case.events[-1]), status=status).response or {}).get(
+                "segments", ()
+            )
+            if part["type"] == "error"
+        }
+        if len(kinds) == 1 and ErrorKind.UNKNOWN not in kinds:
+            yield case.problem(
+                "P4", "failure", f"of no kind in a stream, and {kinds.pop()} in the body of an HTTP error"
+            )
+
+
+def any_failure_is_read(case: Case) -> Iterator[Problem]:
+    """P4: an HTTP error with any body, as proxies send them, is an error. Said once, with the first capture."""
+    if case.others and case.capture.case == case.others[0].case:
+        for body in (b"", b"<html>Bad gateway</html>", b"null", b"[]", b'{"error": []}', b'{"crosswalk": 1}'):
+            changed_outcome = case.map_bytes(body, status=502)
+            if changed_outcome.error is not None or changed_outcome.response["finish_reason"] != "error":
+                yield case.problem(
+                    "P4", "HTTP 502", f"with the body {body.decode()!r} it is not read as an error"
+                )
 
 
 def _no_code(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
@@ -395,6 +454,11 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
     foreign_answers = [(name, event) for name, event in _FOREIGN_ANSWERS.items() if name not in own_providers]
     try:
         claimed_names = [name for name, event in foreign_answers if _is_certain(mapper, event)]
+        likely_names = [
+            name
+            for name, event in foreign_answers
+            if name not in registry.names() and mapper.recognizes(event)
+        ]
         recognitions = [_recognition(mapper, event) for event in case.events]
     except ValueError:
         yield case.problem("P4", "detection", "recognizes changes the event")
@@ -406,6 +470,8 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
         return
     for name in claimed_names:
         yield case.problem("P4", "detection", f"certain of an answer of {name}")
+    for name in likely_names[:1]:
+        yield case.problem("P4", "detection", f"takes an answer of {name} for one of its own")
     signs = registry.signs().get(mapper.provider)
     for event, recognition in zip(case.events, recognitions, strict=True):
         has_sign = signs is None or type(event) is not dict or any(sign <= event.keys() for sign in signs)

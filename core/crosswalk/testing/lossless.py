@@ -34,7 +34,7 @@ from crosswalk.testing.perturbation import (
 def never_silently_wrong(case: Case) -> Iterator[Problem]:
     """P4: a stream cut after any event, or a leaf of the wrong type, never gives a wrong or untyped result."""
     yield from _truncated(case)
-    for leaf in case.unlike():
+    for leaf in [*case.unlike(), *_containers(case)]:
         for wrong_value in confusions(leaf):
             changed_outcome = case.map(replaced(case.events, leaf, wrong_value))
             change_text = f"with {orjson.dumps(wrong_value).decode()} in its place"
@@ -51,6 +51,17 @@ def never_silently_wrong(case: Case) -> Iterator[Problem]:
                 break  # no other value would
 
 
+def _containers(case: Case) -> list[Leaf]:
+    """Return a sample of the objects and arrays inside of events, as if they were leaves."""
+    containers = [
+        Leaf(number, path, value)
+        for number, event in enumerate(case.events)
+        for path, value in [*_objects(event), *_arrays(event)]
+        if path
+    ]
+    return case.some(case.alike(containers), None if case.sample is None else max(case.sample // 4, 2))
+
+
 def _mistaken(
     case: Case, leaf: Leaf, wrong_value: Any, changed_outcome: Outcome, change_text: str
 ) -> Iterator[Problem]:
@@ -62,7 +73,8 @@ def _mistaken(
         return
     coerced_text = _coerced(case.typed, typed(changed_outcome.response), wrong_value)
     if coerced_text is not None:
-        yield case.problem("P4", leaf, f"{change_text} it is read as {coerced_text}")
+        if not isinstance(leaf.value, dict | list):  # as arguments, which may be the JSON of anything
+            yield case.problem("P4", leaf, f"{change_text} it is read as {coerced_text}")
     elif vanished(case.baseline, changed_outcome, wrong_value):
         yield case.problem("P4", leaf, f"{change_text} it is accepted, and is nowhere as it was sent")
 
@@ -169,10 +181,24 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
                 yield case.problem("P1", leaf, f"lost: changing its {change.name} changes nothing")
             elif changed_outcome.untyped:
                 yield case.problem("P4", leaf, f"changing its {change.name}: {changed_outcome.error}")
+            elif change.name == "value" and _is_dropped(case, leaf, change.events, changed_outcome):
+                yield case.problem("P1", leaf, "lost: this value is kept, and another one is not")
     yield from _more_items(case)
     yield from _more_fields(case)
     yield from _more_calls(case)
     yield from _equal_arrays(case)
+
+
+def _is_dropped(case: Case, leaf: Leaf, events: list[Any], changed_outcome: Outcome) -> bool:
+    """Whether *leaf* is in the extensions, and nowhere with its value in *events*, which changes nothing else."""
+    extensions = case.baseline.response["metadata"].get("extensions", {}) if case.is_answer else {}
+    kept_values = [value for path, value in scalars(extensions) if path[-1:] == leaf.path[-1:]]
+    return (
+        leaf.value in kept_values
+        and changed_outcome.error is None
+        and typed(changed_outcome.response) == case.typed
+        and vanished(case.baseline, changed_outcome, at(events[leaf.event], leaf.path))
+    )
 
 
 def _more_items(case: Case) -> Iterator[Problem]:
