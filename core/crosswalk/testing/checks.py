@@ -22,6 +22,7 @@ from crosswalk.testing.answers import (
     one_answer_at_a_time,
     output_shows,
     recognizes_its_own,
+    requests_say_all,
 )
 from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, written
 from crosswalk.testing.case import Case, Tally, decoded, reader_options
@@ -256,6 +257,7 @@ _CHECKS_BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]
         "one answer at a time": one_answer_at_a_time,
         "recognizes its own": recognizes_its_own,
         "declarations hold": declarations_hold,
+        "requests say all": requests_say_all,
     },
     "deterministic": {"deterministic": deterministic},
     "nothing invented": {
