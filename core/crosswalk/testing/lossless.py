@@ -21,6 +21,7 @@ from crosswalk.testing.perturbation import (
     at,
     changes,
     confusions,
+    nodes,
     replaced,
     scalars,
     show_path,
@@ -56,8 +57,8 @@ def _containers(case: Case) -> list[Leaf]:
     containers = [
         Leaf(number, path, value)
         for number, event in enumerate(case.events)
-        for path, value in [*_objects(event), *_arrays(event)]
-        if path
+        for path, value in nodes(event)
+        if path and isinstance(value, dict | list)
     ]
     return case.some(case.alike(containers), None if case.sample is None else max(case.sample // 4, 2))
 
@@ -206,7 +207,7 @@ def _more_items(case: Case) -> Iterator[Problem]:
     ends = [
         Leaf(number, (*path, len(items)), items)
         for number, event in enumerate(case.events)
-        for path, items in _arrays(event)
+        for path, items in nodes(event, kind=list)
     ]
     for end in case.some(case.alike(ends), None if case.sample is None else max(case.sample // 4, 2)):
         array, items = attrs.evolve(end, path=end.path[:-1]), end.value
@@ -227,7 +228,7 @@ def _more_fields(case: Case) -> Iterator[Problem]:
     fields = [
         Leaf(number, (*path, "crosswalk"), value)
         for number, event in enumerate(case.events)
-        for path, value in _objects(event)
+        for path, value in nodes(event, kind=dict)
     ]
     for field in case.some(case.alike(fields), None if case.sample is None else max(case.sample // 4, 2)):
         changed_outcome = case.map(replaced(case.events, field, 1234.5))
@@ -240,7 +241,7 @@ def _equal_arrays(case: Case) -> Iterator[Problem]:
     cumulative_paths = case.mapper.info.cumulative
     arrays_by_path: dict[Path, list[Leaf]] = {}
     for number, event in enumerate(case.events):
-        for path, items in _arrays(event):
+        for path, items in nodes(event, kind=list):
             if (
                 path
                 and isinstance(path[-1], str)
@@ -297,27 +298,9 @@ def _another(value: Any, id: str) -> Any:
     return value + 1 if type(value) is int else f"{id}-2" if value == id else value
 
 
-def _objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield every object in *value* that has a field, with the keys that lead to it."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if isinstance(value, dict) and value:
-        yield path, value
-    for key, item in items:
-        yield from _objects(item, (*path, key))
-
-
 _ITEMS: Final[dict[type, Any]] = {
     dict: {"crosswalk": "crosswalk"},
     list: ["crosswalk"],
     int: 7070707,
     float: 1234.5,
 }
-
-
-def _arrays(value: Any, path: Path = ()) -> Iterator[tuple[Path, list[Any]]]:
-    """Yield every array in *value*, a JSON value, that is not empty, with the keys that lead to it."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if isinstance(value, list) and value:
-        yield path, value
-    for key, item in items:
-        yield from _arrays(item, (*path, key))

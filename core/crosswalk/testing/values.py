@@ -17,10 +17,10 @@ from crosswalk.testing.captures import COUNTS
 from crosswalk.testing.case import Case, Place, occurrences, strings
 from crosswalk.testing.perturbation import (
     Leaf,
-    Path,
     Problem,
     at,
     leaves,
+    nodes,
     replaced,
     scalars,
     show_path,
@@ -305,15 +305,12 @@ def _arguments_left(case: Case, calls: Iterable[dict[str, Any]]) -> Iterator[Pro
     for leaf in case.leaves:
         holder = at(case.events[leaf.event], leaf.path[:-1])
         values = holder.values() if leaf.value in names and isinstance(holder, dict) else ()
-        if any(_is_object(value) and value in _values(extensions) for value in values):
+        left_values = [value for _, value in nodes(extensions)]
+        if any(_is_object(value) and value in left_values for value in values):
             yield case.problem(
                 "P4", leaf, "the arguments of its call are left in the extensions", about="calls"
             )
             return
-
-
-def _values(value: Any) -> list[Any]:
-    return [node for _, node in _nodes(value)]
 
 
 def _is_object(value: Any) -> bool:
@@ -342,18 +339,10 @@ def _arguments_in(case: Case, arguments: str) -> Leaf | None:
     matches = [
         Leaf(number, path, node)
         for number, event in enumerate(case.events)
-        for path, node in _nodes(event)
+        for path, node in nodes(event)
         if path and (node == arguments or (value and isinstance(node, dict) and node == value))
     ]
     return matches[0] if len(matches) == 1 else None
-
-
-def _nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield every value in *value*, with its path."""
-    yield path, value
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield from _nodes(item, (*path, key))
 
 
 # --------------------------------------------------------------------------------- origins
@@ -546,7 +535,7 @@ def _counts_left(case: Case) -> Iterator[Problem]:
     metadata = response["metadata"]
     if "usage" not in metadata.get("provenance", {}) or not response["message"].get("content"):
         return
-    for path, node in _nodes(metadata.get("extensions", {})):
+    for path, node in nodes(metadata.get("extensions", {})):
         is_counts = (
             isinstance(node, dict) and len(node) > 1 and all(type(one) is int for one in node.values())
         )
