@@ -16,6 +16,7 @@ from crosswalk.plugins import (
     ContentFilterResult,
     ContentFilterSeverity,
     Echo,
+    ErrorInfo,
     MappingState,
     OpenAIChatDialect,
     Recognition,
@@ -71,6 +72,11 @@ class ChatDialect(OpenAIChatDialect):
 
     text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
     cumulative: ClassVar[tuple[str, ...]] = ("choices[].delta.reasoning_details[].format",)
+
+    if TYPE_CHECKING:  # none of them leaves an error to the general rules
+
+        def map_error(self, status: int | None, body: Any) -> ErrorInfo:
+            """See the dialect."""
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool

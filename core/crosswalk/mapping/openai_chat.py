@@ -857,7 +857,7 @@ class OpenAIChatDialect:
         return remainder
 
     @hookimpl
-    def map_error(self, status: int | None, body: Any) -> ErrorInfo:
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
         """See the hook ``map_error``. *status* is ``None`` for an error inside a stream. :attr:`errors` go first."""
         info = error_info(status, body)
         return info if self.errors is None else self.errors.refined(info)
