@@ -18,6 +18,7 @@ from crosswalk.plugins import (
     CountPaths,
     FinishReason,
     MappingState,
+    Names,
     Provenance,
     ProviderInfo,
     Recognition,
@@ -122,6 +123,7 @@ class Bedrock:
         return ProviderInfo(
             title="Amazon Bedrock",
             model_classes="crosswalk_bedrock:models.toml",
+            names=Names(otel="aws.bedrock", prices="aws"),
             endpoints=("/model/{modelId}/converse", "/model/{modelId}/converse-stream"),
             documentation="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",
             message_paths=("output.message", "content[]"),

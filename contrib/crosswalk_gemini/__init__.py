@@ -23,6 +23,7 @@ from crosswalk.plugins import (
     ErrorKind,
     FinishReason,
     MappingState,
+    Names,
     OpenAIChatDialect,
     ProviderInfo,
     Recognition,
@@ -113,6 +114,7 @@ class Gemini:
         return ProviderInfo(
             title="Google Gemini",
             model_classes=MODEL_CLASSES,
+            names=Names(otel="gcp.gemini", prices="google"),
             endpoints=(
                 "/v1beta/models/{model}:generateContent",
                 "/v1beta/models/{model}:streamGenerateContent",

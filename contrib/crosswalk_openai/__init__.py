@@ -31,7 +31,6 @@ from crosswalk.plugins import (
     accept_object,
     accept_objects,
     accept_string,
-    error_info,
     hookimpl,
     leave_mistyped,
     look_at,
@@ -69,36 +68,15 @@ _PLAIN_KEYS = ("reasoning", "reasoning_content")
 
 
 class ChatDialect(OpenAIChatDialect):
-    """The hooks for a server that speaks OpenAI's dialect, with annotations, audio and images as segments.
-
-    Attributes:
-        style: the differences of its requests from OpenAI's, as arguments of an ``OpenAIChatStyle``.
-        errors: what the vendor says of its errors, or ``None`` if the general rules suffice.
-    """
+    """The hooks for a server that speaks OpenAI's dialect, with annotations, audio and images as segments."""
 
     text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
     cumulative: ClassVar[tuple[str, ...]] = ("choices[].delta.reasoning_details[].format",)
-    style: ClassVar[Mapping[str, Any]] = {}
-    errors: ClassVar[VendorErrors | None] = None
 
-    @hookimpl
-    def map_error(self, status: int | None, body: Any) -> ErrorInfo:
-        """See the hook ``map_error``. What the vendor says of its errors goes first."""
-        info = error_info(status, body)
-        return info if self.errors is None else self.errors.refined(info)
+    if TYPE_CHECKING:  # none of them leaves an error to the general rules
 
-    @hookimpl
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        return self.built(request)
-
-    def built(self, request: ChatRequest, **refinements: Any) -> HTTPRequest:
-        """Return *request* in this server's style, refined by *refinements*."""
-        from crosswalk.plugins import OpenAIChatStyle, build_openai_chat_request
-
-        fields = {"reasoning": self.reasoning_name, **self.style, **refinements}
-        style = OpenAIChatStyle(hosted_tools=self.hosted_tools, **fields)
-        return build_openai_chat_request(request, style)
+        def map_error(self, status: int | None, body: Any) -> ErrorInfo:
+            """See the dialect."""
 
     def choice_deltas(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool

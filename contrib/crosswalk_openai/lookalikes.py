@@ -19,6 +19,7 @@ from crosswalk.plugins import (
     CitationRef,
     FinishReason,
     MappingState,
+    Names,
     Provenance,
     Recognition,
     ResponseDelta,
@@ -166,6 +167,7 @@ class XAI(ChatDialect):
     """OpenAI's dialect as xAI speaks it. Reasoning tokens are not part of the completion tokens."""
 
     title: ClassVar[str] = "xAI"
+    names: ClassVar[Names] = Names(otel="x_ai", prices="x-ai")
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/xai.toml"
     documentation: ClassVar[str | None] = "https://docs.x.ai/docs/api-reference#chat-completions"
     access: ClassVar[Access | None] = Access.by_name("https://api.x.ai/v1", "XAI")
@@ -455,6 +457,7 @@ class Moonshot(ChatDialect):
     """
 
     title: ClassVar[str] = "Moonshot AI"
+    names: ClassVar[Names] = Names(prices="moonshotai")
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/moonshot.toml"
     documentation: ClassVar[str | None] = "https://platform.kimi.ai/docs/api/chat"
     errors: ClassVar[VendorErrors | None] = VendorErrors("crosswalk_openai", "moonshot")
@@ -535,6 +538,7 @@ class Mistral(ChatDialect):
     """OpenAI's dialect as Mistral speaks it. Content may be a list of chunks, which include thinking."""
 
     title: ClassVar[str] = "Mistral"
+    names: ClassVar[Names] = Names(otel="mistral_ai")
     model_classes: ClassVar[str | None] = "crosswalk_openai:models/mistral.toml"
     documentation: ClassVar[str | None] = "https://docs.mistral.ai/api/endpoint/chat"
     access: ClassVar[Access | None] = Access.by_name("https://api.mistral.ai/v1", "MISTRAL")

@@ -16,6 +16,7 @@ from crosswalk.plugins import (
     CountPaths,
     FinishReason,
     MappingState,
+    Names,
     OpenAIChatDialect,
     Provenance,
     ProviderInfo,
@@ -73,6 +74,7 @@ class ResponsesDialect:
         return ProviderInfo(
             title=self.title,
             model_classes="crosswalk_openai_responses:models.toml",
+            names=Names(otel="openai", prices="openai"),
             endpoints=("/v1/responses",),
             is_original=True,
             documentation=self.documentation,

@@ -8,6 +8,7 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from crosswalk.plugin.registry import registry
 from crosswalk.types.json import load_json, plain_view
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
@@ -61,19 +62,9 @@ _DETAIL_ATTRIBUTES = {
 """The conventions' names for the details of usage, and ours for details without one."""
 
 
-_PROVIDER_NAMES = {
-    "bedrock": "aws.bedrock",
-    "gemini": "gcp.gemini",
-    "mistral": "mistral_ai",
-    "openai_responses": "openai",
-    "xai": "x_ai",
-}
-"""The conventions' values, if they differ from our ids."""
-
-
 def otel_provider_name(provider: str) -> str:
-    """Return ``gen_ai.provider.name`` for a provider id: the conventions' value if there is one, else the id."""
-    return _PROVIDER_NAMES.get(provider, provider)
+    """Return ``gen_ai.provider.name`` for a provider id: what the plugin says in ``ProviderInfo.names``, else the id."""
+    return registry.names_of(provider).otel or provider
 
 
 def finish_word(reason: FinishReason) -> str:

@@ -38,7 +38,6 @@ from crosswalk.mapping.blocks import (
     logprob_of as logprob_of,
     look_at_cost as look_at_cost,
     look_at_time as look_at_time,
-    time_of as time_of,
     unknown_event as unknown_event,
 )
 from crosswalk.mapping.event import take_end as take_end
@@ -74,6 +73,7 @@ from crosswalk.plugin.hooks import (
     Access as Access,
     BatchFile as BatchFile,
     LogprobReader as LogprobReader,
+    Names as Names,
     Path as Path,
     ProviderHooks as ProviderHooks,
     ProviderInfo as ProviderInfo,
@@ -109,6 +109,7 @@ from crosswalk.plugin.state import (
     take_string as take_string,
     take_strings as take_strings,
     take_whole as take_whole,
+    time_of as time_of,
     wrong_type as wrong_type,
 )
 from crosswalk.types.delta import (

@@ -13,16 +13,14 @@ from importlib.util import find_spec
 from typing import Final
 
 from crosswalk.errors import ConfigurationError
+from crosswalk.plugin.registry import registry
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Cost, Provenance
 
 __all__ = ["check_prices", "cost_of", "price_list", "tier_of"]
 
-_LISTED_NAMES: Final = {
-    "bedrock": "aws", "gemini": "google", "moonshot": "moonshotai", "openai_responses": "openai",
-    "vertex_ai": "google", "xai": "x-ai",
-}  # fmt: skip
-"""The provider's name in the price lists, where it differs from the provider id."""
+_LISTED_PLATFORMS: Final = {"vertex_ai": "google"}
+"""The name in the price lists of a vendor that is no provider. A provider says its own: ``ProviderInfo.names``."""
 _USUAL_TIERS: Final = frozenset({"auto", "default", "on_demand", "standard", "standard_only"})
 _HALF: Final = Decimal("0.5")
 _TIER_SHARES: Final = {
@@ -105,7 +103,7 @@ def cost_of(response: ChatResponse, *, vendor: str | None = None, tier: str | No
     check_prices()
     from genai_prices import calc_price
 
-    provider = _provider(response) if vendor is None else _LISTED_NAMES.get(vendor, vendor)
+    provider = _provider(response) if vendor is None else _listed(vendor)
     share = _share(provider, tier or tier_of(response))
     if share is None or not _is_listed(provider, response.model, response.created.date()):
         return None
@@ -138,7 +136,11 @@ def _provider(response: ChatResponse) -> str | None:
     """The name of *response*'s provider in the price lists, or ``None`` if it was derived, so that the model decides."""
     if response.metadata.provenance.get("metadata.provider_id") is Provenance.DERIVED:
         return None
-    return _LISTED_NAMES.get(response.metadata.provider_id, response.metadata.provider_id)
+    return _listed(response.metadata.provider_id)
+
+
+def _listed(vendor: str) -> str:
+    return _LISTED_PLATFORMS.get(vendor) or registry.names_of(vendor).prices or vendor
 
 
 @lru_cache(maxsize=1024)

@@ -288,3 +288,8 @@ def meant(word: str, known: Iterable[str]) -> str:
     """A suggestion after an unknown *word*: the nearest of the *known* ones, or nothing if none is near."""
     suggestion = nearest(word, known)
     return f", did you mean {suggestion!r}?" if suggestion else ""
+
+
+def plain_name(word: str) -> str:
+    """Return the name *word* in lower case, with ``_`` for every separator."""
+    return word.strip().lower().replace("-", "_").replace(".", "_").replace(" ", "_")

@@ -44,6 +44,10 @@ class VLLM(OpenAIChatDialect):
         "choices[].prompt_logprobs",
     )
     reasoning_name: ClassVar[str] = "reasoning"
+    style: ClassVar[Mapping[str, Any]] = {
+        "options": _OPTIONS,
+        "takes_any_arguments": False,  # it parses arguments (vllm-project/vllm 43995)
+    }
     cache_write_tokens: ClassVar[tuple[str, ...]] = (
         "prompt_tokens_details.created_cache_tokens",
         *OpenAIChatDialect.cache_write_tokens,
@@ -66,11 +70,11 @@ class VLLM(OpenAIChatDialect):
     @hookimpl
     def build_request(self, request: ChatRequest) -> HTTPRequest:
         """See the hook ``build_request``: OpenAI's fields and vLLM's sampling parameters (version 0.32)."""
-        from crosswalk.plugins import OpenAIChatStyle, RequestRow, build_openai_chat_request
+        from crosswalk.plugins import RequestRow
 
-        rows = (RequestRow("messages[].content[][video_url].video_url.url", "part.video"),)
-        style = OpenAIChatStyle(options=_OPTIONS, reasoning="reasoning", rows=rows, takes_any_arguments=False)
-        return build_openai_chat_request(request, style)  # it parses arguments (vllm-project/vllm 43995)
+        return self.built(
+            request, rows=(RequestRow("messages[].content[][video_url].video_url.url", "part.video"),)
+        )
 
     def is_marked(self, event: dict[str, Any]) -> bool:
         """Whether *event* has what only vLLM writes."""

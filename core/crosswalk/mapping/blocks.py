@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 import attrs
@@ -21,6 +21,7 @@ from crosswalk.plugin.state import (
     take_count,
     take_object,
     take_string,
+    time_of,
 )
 from crosswalk.types.delta import ResponseDelta, said
 from crosswalk.types.json import dump_json
@@ -320,15 +321,6 @@ def look_at_time(container: dict[str, Any], key: str) -> datetime | None:
     """Return the RFC 3339 time under *key*, which stays there. ``None`` if missing, invalid or, noted, not a string."""
     text = look_at(container, key, str)
     return time_of(text) if text else None
-
-
-def time_of(text: str) -> datetime | None:
-    """Return the time in *text*, in UTC, or ``None`` if it is invalid or has no zone."""
-    try:
-        time = datetime.fromisoformat(text)
-        return time if time.tzinfo is UTC else None if time.tzinfo is None else time.astimezone(UTC)
-    except (ValueError, OverflowError):  # the latter at the ends of the calendar
-        return None
 
 
 # ---------------------------------------------------------------------------------- blocks

@@ -7,13 +7,14 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
 
 from crosswalk.errors import ErrorInfo, PluginError, TrailingContentError, WireTypeError
+from crosswalk.lazy import later
 from crosswalk.mapping.blocks import accept_legacy_logprobs, accept_logprobs, look_at_cost, unknown_event
-from crosswalk.mapping.failures import error_delta, error_info, take_error
+from crosswalk.mapping.failures import VendorErrors, error_delta, error_info, take_error
 from crosswalk.plugin.hooks import (
     Access,
     CallIds,
@@ -43,6 +44,9 @@ from crosswalk.types.usage import Provenance, UsageDetails, UsageInfo
 from crosswalk.types.values import PAUSES, FinishReason, Segment, SegmentType, TokenLogprob, unchecked
 from crosswalk.wire import chat as wire
 from crosswalk.wire.chat import SPEECH
+
+if TYPE_CHECKING:
+    from crosswalk.request import ChatRequest, HTTPRequest
 
 # --------------------------------------------------------------------------- native finish
 # The finish word of the provider behind an aggregator, if the aggregator's own word is less exact.
@@ -418,7 +422,7 @@ def _move(usage: dict[str, Any], old_path: str, new_path: str) -> None:
 
 
 class OpenAIChatDialect:
-    """The hooks for ``/v1/chat/completions`` and ``/v1/completions``, whole and streamed.
+    """The hooks for ``/v1/chat/completions`` and ``/v1/completions``, whole and streamed, and for asking such a server.
 
     A subclass may override the methods in this list, and the hooks. Each method takes the values that it reads from the
     object, and the residue reaches the extensions:
@@ -459,6 +463,9 @@ class OpenAIChatDialect:
         hosted_tools: the item of ``tools`` for each kind of tool that the server runs.
         model_classes: see ``ProviderInfo``.
         batch_file: see ``ProviderInfo``.
+        names: see ``ProviderInfo``.
+        style: the differences of the server's requests from OpenAI's, as arguments of an ``OpenAIChatStyle``.
+        errors: what the vendor says of its errors, or ``None`` if the general rules suffice.
     """
 
     title: ClassVar[str] = "OpenAI Chat Completions"
@@ -502,6 +509,8 @@ class OpenAIChatDialect:
     way_back: ClassVar[WayBack] = WayBack(shows_pictures=True, names_speakers=True)
     numbers_calls: ClassVar[bool] = False
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
+    style: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    errors: ClassVar[VendorErrors | None] = None
 
     @property
     def logprob_paths(self) -> dict[str, LogprobReader]:
@@ -849,10 +858,24 @@ class OpenAIChatDialect:
 
     @hookimpl
     def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
-        """See the hook ``map_error``. *status* is ``None`` for an error inside a stream."""
-        return error_info(status, body)
+        """See the hook ``map_error``. *status* is ``None`` for an error inside a stream. :attr:`errors` go first."""
+        info = error_info(status, body)
+        return info if self.errors is None else self.errors.refined(info)
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        return self.built(request)
+
+    def built(self, request: ChatRequest, **refinements: Any) -> HTTPRequest:
+        """Return *request* in this server's :attr:`style`, refined by *refinements*: arguments of an ``OpenAIChatStyle``."""
+        own_fields = {"reasoning": self.reasoning_name, "hosted_tools": self.hosted_tools}
+        style = _building.OpenAIChatStyle(**{**own_fields, **self.style, **refinements})
+        http_request: HTTPRequest = _building.build_openai_chat_request(request, style)
+        return http_request
 
 
+_building = later("crosswalk.service.building")
 _INDEX_KEYS = {"index"}
 _PART_KEYS = ("content", "refusal", "reasoning", "reasoning_content", "tool_calls", "function_call", "role")
 """The keys of a message or delta under which a null says nothing."""

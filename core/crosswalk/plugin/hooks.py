@@ -12,6 +12,7 @@ import attrs
 import pluggy
 
 from crosswalk.errors import ErrorInfo
+from crosswalk.text import plain_name
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason, TokenLogprob
@@ -159,10 +160,11 @@ API: Final = 1
 
 It changes only with the major version of ``crosswalk-llm``.
 """
-API_MINOR: Final = 1
+API_MINOR: Final = 2
 """The minor version of the plugin API. It grows with each new name, argument or field.
 
-1.1: ``framing`` gets the content type.
+1.1: ``framing`` gets the content type. 1.2: ``ProviderInfo.names``, bounds for ``accept_number``, a text as time for
+``take_identity``, and requests of ``OpenAIChatDialect``.
 """
 
 
@@ -289,6 +291,32 @@ class BatchFile:
     results: str = "openai_batch"
 
 
+def _as_plain_names(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(map(plain_name, _as_strings(names)))
+
+
+@attrs.frozen(kw_only=True)
+class Names:
+    """What others call a provider, where it is not the provider id.
+
+    Attributes:
+        otel: the value of OpenTelemetry's ``gen_ai.provider.name``, or ``None`` for the id.
+        prices: the name in the price lists of ``genai-prices``, or ``None`` for the id.
+        vendors: the names of the vendor in logs. Case, and the difference between ``-``, ``.``, ``_`` and a space, do not
+            matter.
+        owners: what its servers write as ``owned_by`` in their list of models, ``/v1/models``. A server that is given by
+            its address alone is recognized by it.
+    """
+
+    otel: str | None = None
+    prices: str | None = None
+    vendors: tuple[str, ...] = attrs.field(default=(), converter=_as_plain_names)
+    owners: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
+
+
+NO_NAMES: Final = Names()
+
+
 @attrs.frozen(kw_only=True)
 class ProviderInfo:
     """The description of a provider by its plugin.
@@ -350,6 +378,7 @@ class ProviderInfo:
         model_classes: the file with the facts about the provider's models, ``package:path``, or ``None`` without one. See
             :mod:`crosswalk.service.model_facts`.
         batch_file: the lines of the vendor's batch files, or ``None`` if it has none.
+        names: what telemetry, price lists, logs and lists of models call the provider.
     """
 
     title: str
@@ -380,6 +409,7 @@ class ProviderInfo:
     spell: Callable[[dict[str, Any]], None] | None = None
     model_classes: str | None = None
     batch_file: BatchFile | None = None
+    names: Names = NO_NAMES
 
     @property
     def api_version(self) -> tuple[int, int]:

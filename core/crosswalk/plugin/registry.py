@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module, invalidate_caches
 from inspect import Parameter, getattr_static, signature
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import attrs
 import pluggy
@@ -24,7 +24,17 @@ from crosswalk.errors import (
     UnknownProviderError,
 )
 from crosswalk.lazy import pattern
-from crosswalk.plugin.hooks import API, API_MINOR, PROJECT, ProviderHooks, ProviderInfo, Recognition, hookimpl
+from crosswalk.plugin.hooks import (
+    API,
+    API_MINOR,
+    NO_NAMES,
+    PROJECT,
+    Names,
+    ProviderHooks,
+    ProviderInfo,
+    Recognition,
+    hookimpl,
+)
 from crosswalk.plugin.installed import (
     Point,
     distribution_of,
@@ -287,6 +297,7 @@ def check_info(info: Any) -> None:
 
 _NON_READING_METHODS: Final = {
     "build_request",
+    "built",
     "is_marked",
     "map_error",
     "map_finish_reason",
@@ -817,6 +828,21 @@ class Registry:
                     [name for name in names if self.is_changed(name)],
                 )
         return grouped_names
+
+    def names_of(self, name: str) -> Names:
+        """Return what others call provider *name*. A provider that is unknown, blocked or broken says nothing."""
+        if name in self.signs():
+            with suppress(PluginError):
+                return self.mapper(name).info.names
+        return NO_NAMES
+
+    def named(self, kind: Literal["vendors", "owners"], word: str) -> str | None:
+        """Return the provider of another distribution, or of this program, that says that it is called *word*.
+
+        Crosswalk's own providers are in the tables of those who ask, so that none is imported only for its name.
+        """
+        names = self.names_by_origin()[1]
+        return next((name for name in names if word in getattr(self.names_of(name), kind)), None)
 
     def shipped(self, name: str) -> Mapper:
         """Return provider *name* as Crosswalk ships it, without overrides of it and of the dialects that it also speaks.

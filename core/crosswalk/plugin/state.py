@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections import defaultdict
@@ -254,9 +255,15 @@ def accept_count(container: dict[str, Any], key: str) -> int | None:
     return None
 
 
-def accept_number(container: dict[str, Any], key: str) -> float | None:
-    """Take the number under *key*. A value of another type stays, and is noted."""
-    return _accept(container, key, look_at(container, key, float))
+def accept_number(
+    container: dict[str, Any], key: str, *, minimum: float = -math.inf, maximum: float = math.inf
+) -> float | None:
+    """Take the number from *minimum* to *maximum* under *key*. Any other value stays, and is noted."""
+    value = look_at(container, key, float)
+    if value is not None and not minimum <= value <= maximum:
+        _leave(container, key)
+        return None
+    return _accept(container, key, value)
 
 
 def accept_boolean(container: dict[str, Any], key: str) -> bool | None:
@@ -669,8 +676,9 @@ class MappingState(AnswerDraft):
         Args:
             event: the event, or the object in it that has these fields.
             id: the key of the response's id; likewise *model*.
-            created: the key of the time of creation, in seconds since 1970. 0 means no time. A value before that, or
-                outside the calendar, stays in the event, and is noted.
+            created: the key of the time of creation: seconds since 1970, or a text in ISO 8601 with a zone. 0 and an empty
+                text mean no time. A value before 1970 in seconds, outside the calendar, or without a zone stays in the
+                event, and is noted.
 
         Raises:
             WireTypeError: the id or the model is not a string.
@@ -699,11 +707,11 @@ class MappingState(AnswerDraft):
 
     def _take_created(self, event: dict[str, Any], key: str) -> None:
         value = event[key]
-        if type(value) is not int and type(value) is not float:
+        if type(value) not in (int, float, str):
             leave_mistyped(event, key)
             return
         if self._raw_created is None and value:
-            time = _time_of(value)
+            time = time_of(value) if isinstance(value, str) else _time_of(value)
             if time is None:
                 leave_mistyped(event, key)
                 return
@@ -921,6 +929,15 @@ class MappingState(AnswerDraft):
 
 def _weight(verdict: ContentFilterResult) -> tuple[bool, int]:
     return verdict.filtered, _SEVERITIES.index(verdict.severity)
+
+
+def time_of(text: str) -> datetime | None:
+    """Return the time in *text*, in UTC, or ``None`` if it is invalid or has no zone."""
+    try:
+        time = datetime.fromisoformat(text)
+        return time if time.tzinfo is UTC else None if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):  # the latter at the ends of the calendar
+        return None
 
 
 def _time_of(seconds: float) -> datetime | None:

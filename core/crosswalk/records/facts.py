@@ -14,8 +14,9 @@ from typing import Any, Final
 import attrs
 
 from crosswalk.plain_errors import CrosswalkError
+from crosswalk.plugin.registry import registry
 from crosswalk.records.layout import PART_OF, TIMES, Field, Layout, Path, look_up, unquoted, verdict_of
-from crosswalk.text import json_type_name
+from crosswalk.text import json_type_name, plain_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import ChatMessage
 from crosswalk.types.response import ChatResponse, counted_tokens, now
@@ -48,7 +49,8 @@ VENDORS: Final[Mapping[str, str]] = {
     "x_ai": "xai",
 }
 """Providers by vendor names that differ from the provider id, from OpenTelemetry's conventions, LiteLLM, Helicone and
-Portkey. Case and the difference between ``-``, ``.`` and ``_`` do not matter.
+Portkey. Case and the difference between ``-``, ``.`` and ``_`` do not matter. The plugin of another distribution says its
+own: ``ProviderInfo.names``.
 """
 
 _SPELLINGS: Final[Mapping[str, str]] = {
@@ -234,13 +236,19 @@ def _add_provider(facts: dict[str, Any], layout: Layout, dialect: str | None) ->
     vendor = facts.get("vendor") or provider_name or layout.vendor
     if vendor is not None:
         facts["vendor"] = vendor
-    provider = dialect or (None if provider_name is None else _plain(provider_name))
-    if provider is not None and provider in VENDORS:  # a vendor with the dialect of a provider, or several
-        facts["server"] = VENDORS[provider]
+    provider = dialect or (None if provider_name is None else plain_name(provider_name))
+    server = _provider_of(provider or plain_name(vendor or ""))
+    if server is not None:  # a vendor with the dialect of a provider, or several
+        facts["server"] = server
     elif provider is not None:
         facts["provider"] = provider
     elif vendor is not None:
-        facts["server"] = VENDORS.get(_plain(vendor), _plain(vendor))
+        facts["server"] = plain_name(vendor)
+
+
+def _provider_of(vendor: str) -> str | None:
+    """Return the provider that logs call *vendor*, or ``None`` if none says that it has that name."""
+    return VENDORS.get(vendor) or registry.named("vendors", vendor)
 
 
 def vendor_name(word: str) -> str:
@@ -249,18 +257,14 @@ def vendor_name(word: str) -> str:
     The name of a wire format becomes that of its maker. A platform such as Azure stays itself, although it answers in
     another vendor's dialect.
     """
-    plain_name = _plain(word)
-    return _SPELLINGS.get(plain_name) or VENDORS.get(plain_name, plain_name)
+    vendor = plain_name(word)
+    return _SPELLINGS.get(vendor) or _provider_of(vendor) or vendor
 
 
 def vendor_of_model(model: str) -> str | None:
     """Return the vendor that serves the model with this name, or ``None`` if several do or it is unknown."""
     name = model.lower()
     return next((vendor for pattern, vendor in _vendors_of_models() if pattern.fullmatch(name)), None)
-
-
-def _plain(word: str) -> str:
-    return word.strip().lower().replace("-", "_").replace(".", "_").replace(" ", "_")
 
 
 def _requested_model(record: dict[str, Any], layout: Layout) -> str | None:

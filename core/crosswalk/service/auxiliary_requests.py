@@ -276,7 +276,9 @@ _PROVIDERS_BY_OWNER = {
     "library": "ollama",
     "organization_owner": "lmstudio",
 }
-"""The provider by the owner of the models of ``/v1/models``, for the servers that set it."""
+"""The shipped provider by the owner of the models of ``/v1/models``, for the servers that set it. Others say theirs in
+``ProviderInfo.names``.
+"""
 
 
 class ServerDiscovery:
@@ -312,7 +314,8 @@ class ServerDiscovery:
     async def _resolved(self, setup: Setup, route: Route, needs_model: bool) -> Route:
         found_server = self._found_servers.get(route.base_url)
         if found_server is None:
-            found_server = self._found_servers[route.base_url] = await _asked(setup, route)
+            found_server = await _asked(setup, route, self._registry)
+            self._found_servers[route.base_url] = found_server
         provider, models = found_server
         model = route.endpoint.model or (models[0] if len(models) == 1 else None)
         if model is None and needs_model:
@@ -325,7 +328,7 @@ class ServerDiscovery:
         return attrs.evolve(resolved_route, headers={**resolved_route.headers, **route.headers})
 
 
-async def _asked(setup: Setup, route: Route) -> tuple[str, tuple[str, ...]]:
+async def _asked(setup: Setup, route: Route, registry: Registry) -> tuple[str, tuple[str, ...]]:
     """Return the provider of the server at *route*, and its models."""
     for path in ("/v1/models", "/api/tags"):
         answer = await fetch(setup, route, "GET", path)
@@ -335,7 +338,7 @@ async def _asked(setup: Setup, route: Route) -> tuple[str, tuple[str, ...]]:
         if isinstance(model_list.get("models"), list) and path == "/api/tags":
             return "ollama", names_of_models(model_list)
         if isinstance(model_list.get("data"), list):
-            return _owner(model_list), names_of_models(model_list)
+            return _owner(model_list, registry), names_of_models(model_list)
     raise ConfigurationError(
         f"{where(route.host)} does not say what it is, at /v1/models or /api/tags; name the provider, "
         "such as 'vllm' or 'ollama'",
@@ -343,7 +346,9 @@ async def _asked(setup: Setup, route: Route) -> tuple[str, tuple[str, ...]]:
     )
 
 
-def _owner(model_list: Mapping[str, Any]) -> str:
+def _owner(model_list: Mapping[str, Any], registry: Registry) -> str:
     """Return the provider with such a list of models, or ``openai`` for any other that speaks its dialect."""
-    owners = [model.get("owned_by") for model in model_list["data"] if isinstance(model, dict)]
-    return next((_PROVIDERS_BY_OWNER[owner] for owner in owners if owner in _PROVIDERS_BY_OWNER), "openai")
+    values = [model.get("owned_by") for model in model_list["data"] if isinstance(model, dict)]
+    owners = dict.fromkeys(value for value in values if isinstance(value, str))
+    providers = (registry.named("owners", owner) or _PROVIDERS_BY_OWNER.get(owner) for owner in owners)
+    return next(filter(None, providers), "openai")

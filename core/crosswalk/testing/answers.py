@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-import attrs
 import orjson
 
+from crosswalk.codec import from_json
+from crosswalk.errors import PluginError
 from crosswalk.formats.tables import option_paths
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, is_cancellation, registry
-from crosswalk.testing.case import NAME, Case, Place, answer, reader_options, strings
+from crosswalk.request import ChatRequest, ToolDefinition, UnsupportedRequestError
+from crosswalk.service.building import build
+from crosswalk.testing.captures import Capture, written
+from crosswalk.testing.case import MARKER, NAME, Case, Place, answer, strings
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
@@ -21,14 +26,17 @@ from crosswalk.testing.perturbation import (
     at,
     changed_paths,
     changes,
-    outcome,
     replaced,
     scalars,
     show_path,
 )
+from crosswalk.testing.strict import STRICT_PROVIDERS, strict_rules
+from crosswalk.testing.strict.rules import Issued, StrictRequest
 from crosswalk.text import clean_message, counted
 from crosswalk.types.json import copy_json, dump_json, same_json
-from crosswalk.types.values import ErrorKind, FinishReason
+from crosswalk.types.message import ChatMessage
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import ErrorKind, FinishReason, SegmentType, altered
 
 # ------------------------------------------------------------------------------- requested
 # Checks of an answer against its request: the length that was allowed, the model, and the tools.
@@ -104,6 +112,102 @@ def options_of(request: bytes | None) -> Iterator[tuple[str, Any]]:
             yield path[-1], value
 
 
+# -------------------------------------------------------------------------------- requests
+# Checks of the requests that a plugin builds: whatever is asked is in the body, or an adaptation names it.
+
+
+_ASKED_OPTIONS: Final[dict[str, Any]] = {
+    "temperature": 0.625,
+    "top_p": 0.375,
+    "max_tokens": 70707,
+    "seed": 4242424,
+    "stop": ("KeLp",),
+}
+_ASKED_TOOL: Final = "look_at_kelp"
+_ASKED_MODEL: Final = "kelp-7"
+
+
+def requests_say_all(case: Case) -> Iterator[Problem]:
+    """P4: what a request says is in its body, or an adaptation names it, and a stream is asked for.
+
+    The options are where recorded requests have them. An earlier answer goes back with its text and its calls, and breaks
+    no rule of the server. The first part is said once, with the first capture.
+    """
+    if case.mapper.build_request is None:
+        return
+    try:
+        with suppress(UnsupportedRequestError):  # as for a state that only the server's own endpoint takes
+            if case.others and case.capture.case == case.others[0].case:
+                yield from _asked(case)
+            if case.is_answer and case.baseline.response["finish_reason"] in ("stop", "tool_calls"):
+                yield from _goes_back(case)
+    except PluginError as error:
+        yield case.problem("P4", "request", str(error), about="request")
+
+
+def _asked(case: Case) -> Iterator[Problem]:
+    tool = ToolDefinition(_ASKED_TOOL, "", {"type": "object", "properties": {"depth": {"type": "integer"}}})
+    request = ChatRequest(MARKER, model=_ASKED_MODEL, tools=(tool,), **_ASKED_OPTIONS)
+    http_request, content = build(request, case.mapper, "drop")
+    streamed_request, streamed_content = build(altered(request, stream=True), case.mapper, "drop")
+    said = {*strings(http_request.body)}
+    for name, value, is_said in (
+        ("the text", MARKER, MARKER in said),
+        ("the model", _ASKED_MODEL, _ASKED_MODEL in said or _ASKED_MODEL in http_request.path),
+        ("the tool", _ASKED_TOOL, _ASKED_TOOL in said),
+    ):
+        if not is_said and not http_request.adaptations:
+            message = f"{name} {value.strip()[:20]!r} is not in the body"
+            yield case.problem("P4", "request", message, about="request")
+    if (content, http_request.path) == (streamed_content, streamed_request.path):
+        yield case.problem("P4", "request", "a stream is asked for as a whole answer is", about="request")
+    adapted = {one.field for one in http_request.adaptations}
+    recorded = {path for one in case.others for path, _ in _options_at(one, http_request.path)}
+    for option, value in _ASKED_OPTIONS.items():
+        wanted = value[0] if isinstance(value, tuple) else value
+        places = {show_path(path, items=False) for path, one in scalars(http_request.body) if one == wanted}
+        if not places and option not in adapted:
+            message = "is neither in the body nor among the adaptations"
+            yield case.problem("P4", f"request.{option}", message, about="request")
+        known_places = {path for path in option_paths().get(option, ()) if path in recorded}
+        if known_places and places and places.isdisjoint(recorded):
+            message = f"is at {min(places)}, and recorded requests have it at {min(known_places)}"
+            yield case.problem("P4", f"request.{option}", message, about="request")
+
+
+def _options_at(capture: Capture, path: str) -> Iterator[tuple[str, Any]]:
+    """Yield the scalars of the recorded request of *capture*, by their paths, if it was sent to *path*."""
+    with suppress(orjson.JSONDecodeError):
+        if capture.request is not None and (capture.path or "").endswith(path):
+            for where, value in scalars(orjson.loads(capture.request)):
+                yield show_path(where, items=False), value
+
+
+def _goes_back(case: Case) -> Iterator[Problem]:
+    """The next request holds the texts and the calls of this answer, and breaks no rule of the server."""
+    answer_sent = from_json(written(case.baseline.response), ChatResponse)
+    calls = answer_sent.message.tool_calls or ()
+    results = [ChatMessage.tool_result(call.id, MARKER, name=call.name) for call in calls]
+    turns: list[Any] = [ChatMessage.user("Hi"), answer_sent, *(results or [ChatMessage.user(MARKER)])]
+    http_request, content = build(ChatRequest(turns, model=_ASKED_MODEL), case.mapper, "drop")
+    said = "\n".join(strings(http_request.body))
+    texts = [part.content for part in answer_sent.segments if part.type is SegmentType.TEXT]
+    texts = texts or [answer_sent.text or ""]
+    wanted = {"text": texts, "calls": [call.name for call in calls]}
+    for kind, texts in wanted.items():
+        if not all(text in said for text in texts):
+            message = f"the next request has not all of its {kind}"
+            yield case.problem("P4", "request", message, about="request")
+    if case.mapper.provider in STRICT_PROVIDERS and case.capture.server in (None, case.mapper.provider):
+        rules, issued = strict_rules(case.mapper.provider), Issued(case.mapper.info.framing)
+        issued.add(case.capture)
+        strict_request = StrictRequest(http_request.path, orjson.loads(content), issued)
+        is_ruled = http_request.path.partition("?")[0].endswith(rules.endpoint)
+        for rule, refusal in rules.violations(strict_request) if is_ruled else ():
+            message = f"the server refuses it: {rule.name}: {refusal.message}"
+            yield case.problem("P4", "request", message, about="request")
+
+
 # --------------------------------------------------------------------------------- answers
 # Checks of answers as a whole: visible output, errors, their providers, and that ``null`` takes nothing back.
 
@@ -162,6 +266,38 @@ def _with_null(events: list[Any], place: Place) -> list[Any] | None:
     ):
         return Place(place.leaves[1:]).put(events, None)
     return None
+
+
+def choices_are_told_apart(case: Case) -> Iterator[Problem]:
+    """P4: with another number of its choice, nothing of an answer stays with the first choice."""
+    if not case.is_answer or case.baseline.response.get("alternatives"):
+        return
+    leaves_by_path: dict[str, list[Leaf]] = {}
+    for leaf in case.leaves:
+        if _second(leaf.value) is not None:
+            leaves_by_path.setdefault(show_path(leaf.path, items=False), []).append(leaf)
+    for leaves in leaves_by_path.values():
+        events = case.events
+        for leaf in leaves:
+            events = replaced(events, leaf, _second(leaf.value))
+        response = case.map(events).response
+        if response is None or not response.get("alternatives"):
+            continue
+        kinds = [part["type"] for part in response.get("segments", ()) if part["type"] in _OUTPUT_KINDS]
+        if kinds:
+            message = f"in a second choice, its {kinds[0]} is given as that of the first"
+            yield case.problem("P4", leaves[0], message, about="alternatives")
+
+
+_OUTPUT_KINDS: Final = ("text", "reasoning", "refusal", "tool_call")
+
+
+def _second(value: Any) -> Any:
+    """Return *value* with 1 for the number 0, as a number or a part of a path, or ``None`` if it has none."""
+    if isinstance(value, str):
+        second = re.sub(r"(?<=[/.:])0(?=[/.:])", "1", value, count=1)
+        return None if second == value else second
+    return 1 if type(value) is int and value == 0 else None
 
 
 def output_shows(case: Case) -> Iterator[Problem]:
@@ -224,6 +360,7 @@ def errors_show(case: Case) -> Iterator[Problem]:
 
 def failures_are_errors(case: Case) -> Iterator[Problem]:
     """P4: a recorded failure is an error that its HTTP status allows, also in a 200, and keeps its status and its code."""
+    yield from any_failure_is_read(case)
     response = case.baseline.response
     segments = () if response is None else response.get("segments", ())
     error_info = next((part["metadata"] for part in segments if part["type"] == "error"), None)
@@ -238,6 +375,7 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     if "retryable" not in statement and kind in _TRANSIENT_KINDS and not is_retryable and is_passing:
         failure_name = f"HTTP {status}" if status >= 400 else f"a failure in a stream, of kind {kind},"
         yield case.problem("P4", "failure", f"{failure_name} is read as an error that may not be retried")
+    yield from _other_kind(case, error_info)
     if status < 400:
         if (
             "error" not in statement
@@ -273,13 +411,7 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     if any(" " in text for text in texts) and not is_sent:
         yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     if isinstance(case.events[0], dict):
-        body = case.capture.body
-        changed_outcome = outcome(
-            case.mapper,
-            [],
-            options=reader_options(attrs.evolve(case.capture, status=200)),
-            as_bytes=lambda _: body,
-        )
+        changed_outcome = case.map_bytes(case.capture.body, status=200)
         if changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error":
             yield case.problem(
                 "P4", "failure", f"in a 200, it ends as {changed_outcome.response['finish_reason']}"
@@ -315,6 +447,38 @@ _REQUEST_ERROR_KINDS: Final = frozenset(
 )
 """The kinds of errors that a server reports before it answers."""
 _OUTPUT_FIELDS: Final = ("content", "tool_calls")
+
+
+def _other_kind(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
+    """A failure in a stream is of no kind, and of one as the body of any HTTP error; or its code is none that was sent."""
+    values = {*(str(leaf.value) for leaf in case.leaves), *(name or "" for _, name in case.frames)}
+    code = error_info.get("code")
+    if code is not None and not (code and any(code in value for value in values)):
+        yield case.problem("P8", "failure", f"its code {code[:40]!r} is not a value of the payload")
+    if case.capture.status < 400 and error_info["kind"] == ErrorKind.UNKNOWN:
+        kinds = {
+            part["metadata"]["kind"]
+            for status in (400, 500)
+            for part in (case.map_bytes(dump_json(case.events[-1]), status=status).response or {}).get(
+                "segments", ()
+            )
+            if part["type"] == "error"
+        }
+        if len(kinds) == 1 and ErrorKind.UNKNOWN not in kinds:
+            yield case.problem(
+                "P4", "failure", f"of no kind in a stream, and {kinds.pop()} in the body of an HTTP error"
+            )
+
+
+def any_failure_is_read(case: Case) -> Iterator[Problem]:
+    """P4: an HTTP error with any body, as proxies send them, is an error. Said once, with the first capture."""
+    if case.others and case.capture.case == case.others[0].case:
+        for body in (b"", b"<html>Bad gateway</html>", b"null", b"[]", b'{"error": []}', b'{"crosswalk": 1}'):
+            changed_outcome = case.map_bytes(body, status=502)
+            if changed_outcome.error is not None or changed_outcome.response["finish_reason"] != "error":
+                yield case.problem(
+                    "P4", "HTTP 502", f"with the body {body.decode()!r} it is not read as an error"
+                )
 
 
 def _no_code(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
@@ -395,6 +559,11 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
     foreign_answers = [(name, event) for name, event in _FOREIGN_ANSWERS.items() if name not in own_providers]
     try:
         claimed_names = [name for name, event in foreign_answers if _is_certain(mapper, event)]
+        likely_names = [
+            name
+            for name, event in foreign_answers
+            if name not in registry.names() and mapper.recognizes(event)
+        ]
         recognitions = [_recognition(mapper, event) for event in case.events]
     except ValueError:
         yield case.problem("P4", "detection", "recognizes changes the event")
@@ -406,6 +575,8 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
         return
     for name in claimed_names:
         yield case.problem("P4", "detection", f"certain of an answer of {name}")
+    for name in likely_names[:1]:
+        yield case.problem("P4", "detection", f"takes an answer of {name} for one of its own")
     signs = registry.signs().get(mapper.provider)
     for event, recognition in zip(case.events, recognitions, strict=True):
         has_sign = signs is None or type(event) is not dict or any(sign <= event.keys() for sign in signs)

@@ -59,6 +59,8 @@ _ONE_ARRAY_HINT: Final = (
 
 _CUT_HINT: Final = '; if the stream was cut on its way, its line in the manifest says "complete": false'
 
+_PLACE: Final = re.compile(r"event \d+[^:]*")
+"""The number of an event in an error, and the path in it."""
 _MAX_COMPARED_CAPTURES: Final = 64
 """The number of other captures with which one is compared."""
 
@@ -158,6 +160,7 @@ class Case:
         others: the captures of the provider, for checks that compare. This one may be among them.
         frames: the undecoded events. Empty for an HTTP error, and if the bytes are not frames.
         events: the decoded events. Empty if they are not JSON.
+        failures: the failures of the plugin's own code so far, each once, whatever event it failed on.
         baseline: the result of mapping them unchanged, or of reading the bytes if they are not events.
     """
 
@@ -169,6 +172,7 @@ class Case:
     others: Sequence[Capture] = ()
     frames: list[Frame] = attrs.field(init=False)
     events: list[Any] = attrs.field(init=False)
+    failures: dict[str, str] = attrs.field(init=False)
     baseline: Outcome = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -176,6 +180,7 @@ class Case:
         # The hooks are checked, so they get every event.
         self._checked_mapper = attrs.evolve(self.mapper, is_unmodified=False)
         self._marked_outcomes: dict[tuple[Leaf, ...], Outcome] = {}
+        self.failures: dict[str, str] = {}
         self.frames, self.events = decoded(self.mapper, capture)
         self.has_own_framing = capture.has_own_framing(self.mapper)
         self._as_bytes = self.reframed(self.frames, self.events)
@@ -190,17 +195,22 @@ class Case:
 
     def map(self, events: list[Any]) -> Outcome:
         """Map *events*, framed like the capture."""
-        self.tally.mappings += 1
-        return outcome(
-            self._checked_mapper, events, options=reader_options(self.capture), as_bytes=self._as_bytes
-        )
+        return self._mapped(events, self._as_bytes, self.capture)
 
-    def map_bytes(self, body: bytes) -> Outcome:
-        """Map *body*."""
+    def map_bytes(self, body: bytes, *, status: int | None = None) -> Outcome:
+        """Map *body*, of an answer with another HTTP *status* if there is one."""
+        capture = self.capture if status is None else attrs.evolve(self.capture, status=status)
+        return self._mapped([], lambda _: body, capture)
+
+    def _mapped(
+        self, events: list[Any], as_bytes: Callable[[Sequence[Any]], bytes], capture: Capture
+    ) -> Outcome:
         self.tally.mappings += 1
-        return outcome(
-            self._checked_mapper, [], options=reader_options(self.capture), as_bytes=lambda _: body
-        )
+        mapped = outcome(self._checked_mapper, events, options=reader_options(capture), as_bytes=as_bytes)
+        if mapped.untyped:
+            error = str(mapped.error)
+            self.failures.setdefault(_PLACE.sub("", error), error)
+        return mapped
 
     def map_at_once(self, *answers: list[bytes]) -> list[Outcome]:
         """Map *answers*, which are read at once, a chunk of each in turn."""

@@ -15,12 +15,14 @@ from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.answers import (
     answers_its_request,
+    choices_are_told_apart,
     errors_show,
     failures_are_errors,
     null_erases_nothing,
     one_answer_at_a_time,
     output_shows,
     recognizes_its_own,
+    requests_say_all,
 )
 from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, written
 from crosswalk.testing.case import Case, Tally, decoded, reader_options
@@ -108,11 +110,15 @@ def as_stated(case: Case) -> Iterator[Problem]:
 def _problems_of(name: str, case: Case) -> list[Problem]:
     """Return the problems that a check finds. Whatever a plugin does, the kit goes on."""
     problems: list[Problem] = []
+    known_failures = {*case.failures}
     try:
         problems.extend(CHECKS[name](case))
     except Exception as error:
         message = f"the check cannot go on: {type(error).__name__}"
         problems.append(case.problem("P4", name, message))
+    for failure, message in case.failures.items():
+        if failure not in known_failures and not any(message in problem.message for problem in problems):
+            problems.append(case.problem("P4", "the plugin's code", f"on a changed answer: {message}"))
     return [attrs.evolve(problem, check=name) for problem in problems]
 
 
@@ -237,6 +243,7 @@ _CHECKS_BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]
     },
     "never silently wrong": {
         "never silently wrong": never_silently_wrong,
+        "choices are told apart": choices_are_told_apart,
         "text as it was sent": text_as_it_was_sent,
         "unknown words raise": unknown_words_raise,
         "known words keep their meaning": known_words_keep_their_meaning,
@@ -250,6 +257,7 @@ _CHECKS_BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]
         "one answer at a time": one_answer_at_a_time,
         "recognizes its own": recognizes_its_own,
         "declarations hold": declarations_hold,
+        "requests say all": requests_say_all,
     },
     "deterministic": {"deterministic": deterministic},
     "nothing invented": {

@@ -21,6 +21,7 @@ from crosswalk.testing.perturbation import (
     at,
     changes,
     confusions,
+    nodes,
     replaced,
     scalars,
     show_path,
@@ -34,7 +35,7 @@ from crosswalk.testing.perturbation import (
 def never_silently_wrong(case: Case) -> Iterator[Problem]:
     """P4: a stream cut after any event, or a leaf of the wrong type, never gives a wrong or untyped result."""
     yield from _truncated(case)
-    for leaf in case.unlike():
+    for leaf in [*case.unlike(), *_containers(case)]:
         for wrong_value in confusions(leaf):
             changed_outcome = case.map(replaced(case.events, leaf, wrong_value))
             change_text = f"with {orjson.dumps(wrong_value).decode()} in its place"
@@ -51,6 +52,17 @@ def never_silently_wrong(case: Case) -> Iterator[Problem]:
                 break  # no other value would
 
 
+def _containers(case: Case) -> list[Leaf]:
+    """Return a sample of the objects and arrays inside of events, as if they were leaves."""
+    containers = [
+        Leaf(number, path, value)
+        for number, event in enumerate(case.events)
+        for path, value in nodes(event)
+        if path and isinstance(value, dict | list)
+    ]
+    return case.some(case.alike(containers), None if case.sample is None else max(case.sample // 4, 2))
+
+
 def _mistaken(
     case: Case, leaf: Leaf, wrong_value: Any, changed_outcome: Outcome, change_text: str
 ) -> Iterator[Problem]:
@@ -62,7 +74,8 @@ def _mistaken(
         return
     coerced_text = _coerced(case.typed, typed(changed_outcome.response), wrong_value)
     if coerced_text is not None:
-        yield case.problem("P4", leaf, f"{change_text} it is read as {coerced_text}")
+        if not isinstance(leaf.value, dict | list):  # as arguments, which may be the JSON of anything
+            yield case.problem("P4", leaf, f"{change_text} it is read as {coerced_text}")
     elif vanished(case.baseline, changed_outcome, wrong_value):
         yield case.problem("P4", leaf, f"{change_text} it is accepted, and is nowhere as it was sent")
 
@@ -169,10 +182,24 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
                 yield case.problem("P1", leaf, f"lost: changing its {change.name} changes nothing")
             elif changed_outcome.untyped:
                 yield case.problem("P4", leaf, f"changing its {change.name}: {changed_outcome.error}")
+            elif change.name == "value" and _is_dropped(case, leaf, change.events, changed_outcome):
+                yield case.problem("P1", leaf, "lost: this value is kept, and another one is not")
     yield from _more_items(case)
     yield from _more_fields(case)
     yield from _more_calls(case)
     yield from _equal_arrays(case)
+
+
+def _is_dropped(case: Case, leaf: Leaf, events: list[Any], changed_outcome: Outcome) -> bool:
+    """Whether *leaf* is in the extensions, and nowhere with its value in *events*, which changes nothing else."""
+    extensions = case.baseline.response["metadata"].get("extensions", {}) if case.is_answer else {}
+    kept_values = [value for path, value in scalars(extensions) if path[-1:] == leaf.path[-1:]]
+    return (
+        leaf.value in kept_values
+        and changed_outcome.error is None
+        and typed(changed_outcome.response) == case.typed
+        and vanished(case.baseline, changed_outcome, at(events[leaf.event], leaf.path))
+    )
 
 
 def _more_items(case: Case) -> Iterator[Problem]:
@@ -180,7 +207,7 @@ def _more_items(case: Case) -> Iterator[Problem]:
     ends = [
         Leaf(number, (*path, len(items)), items)
         for number, event in enumerate(case.events)
-        for path, items in _arrays(event)
+        for path, items in nodes(event, kind=list)
     ]
     for end in case.some(case.alike(ends), None if case.sample is None else max(case.sample // 4, 2)):
         array, items = attrs.evolve(end, path=end.path[:-1]), end.value
@@ -201,7 +228,7 @@ def _more_fields(case: Case) -> Iterator[Problem]:
     fields = [
         Leaf(number, (*path, "crosswalk"), value)
         for number, event in enumerate(case.events)
-        for path, value in _objects(event)
+        for path, value in nodes(event, kind=dict)
     ]
     for field in case.some(case.alike(fields), None if case.sample is None else max(case.sample // 4, 2)):
         changed_outcome = case.map(replaced(case.events, field, 1234.5))
@@ -214,7 +241,7 @@ def _equal_arrays(case: Case) -> Iterator[Problem]:
     cumulative_paths = case.mapper.info.cumulative
     arrays_by_path: dict[Path, list[Leaf]] = {}
     for number, event in enumerate(case.events):
-        for path, items in _arrays(event):
+        for path, items in nodes(event, kind=list):
             if (
                 path
                 and isinstance(path[-1], str)
@@ -271,27 +298,9 @@ def _another(value: Any, id: str) -> Any:
     return value + 1 if type(value) is int else f"{id}-2" if value == id else value
 
 
-def _objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield every object in *value* that has a field, with the keys that lead to it."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if isinstance(value, dict) and value:
-        yield path, value
-    for key, item in items:
-        yield from _objects(item, (*path, key))
-
-
 _ITEMS: Final[dict[type, Any]] = {
     dict: {"crosswalk": "crosswalk"},
     list: ["crosswalk"],
     int: 7070707,
     float: 1234.5,
 }
-
-
-def _arrays(value: Any, path: Path = ()) -> Iterator[tuple[Path, list[Any]]]:
-    """Yield every array in *value*, a JSON value, that is not empty, with the keys that lead to it."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if isinstance(value, list) and value:
-        yield path, value
-    for key, item in items:
-        yield from _arrays(item, (*path, key))

@@ -299,6 +299,17 @@ def scalars(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
+def nodes(value: Any, path: Path = (), *, kind: type = object) -> Iterator[tuple[Path, Any]]:
+    """Yield every value in *value*, a JSON value, that is of type *kind* and not an empty container, with its path."""
+    items = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    )
+    if isinstance(value, kind) and (items is None or value):
+        yield path, value
+    for key, item in items or ():
+        yield from nodes(item, (*path, key), kind=kind)
+
+
 def at(value: Any, path: Path) -> Any:
     """Return the value at *path* in *value*, a JSON value, or :data:`MISSING` if there is none."""
     for key in path:

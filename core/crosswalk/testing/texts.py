@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from crosswalk.errors import UnknownEventError
 from crosswalk.testing.case import (
     MARKER,
     NAME,
@@ -290,7 +291,11 @@ def _shown_text(outcome: Outcome) -> str:
 
 def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
     """Another kind of the same place in place of a kind, as in ``{"kind": "say", "text": …}`` or ``["say", …]``."""
+    finish_word = case.baseline.response.get("raw_finish_reason")
+    finish_paths = {leaf.path for leaf in case.leaves if leaf.value == finish_word}
     for place in case.every_place(str, int):
+        if place.path in finish_paths:
+            continue  # a later finish word may count for more
         text_path, own_kind = _text_of(place, text_places), _without_numbers(place.value)
         kinds = _kinds(case, place.path, text_path) if text_path else set()
         other_kinds = sorted((kind for kind in kinds if _without_numbers(kind) != own_kind), key=str)
@@ -439,6 +444,25 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
         if changed_outcome.error is None and answer(changed_outcome.response) != baseline_answer:
             message = "with an unknown name they change the answer without an error"
             yield case.problem("P4", f"events named {name}", message, about="kind")
+        cause = changed_outcome.cause
+        if isinstance(cause, UnknownEventError) and cause.event_type is None:
+            message = "the error for an unknown name does not name it"
+            yield case.problem("P4", f"events named {name}", message, about="kind")
+    yield from _unknown_event(case)
+
+
+def _unknown_event(case: Case) -> Iterator[Problem]:
+    """One more event, of a form that nobody knows, is refused, or stays in the extensions."""
+    middle_index = len(case.events) // 2
+    frame = case.frames[middle_index]
+    if not case.capture.stream or frame[1] in case.mapper.info.text_events:
+        return
+    frames = [*case.frames[:middle_index], frame, *case.frames[middle_index:]]
+    first_events, last_events = case.events[:middle_index], case.events[middle_index:]
+    events = [*first_events, {"crosswalk": MARKER}, *last_events]
+    changed_outcome = case.map_bytes(case.reframed(frames, [*first_events, None, *last_events])(events))
+    if changed_outcome.error is None and not occurrences(changed_outcome.response):
+        yield case.problem("P1", f"event {middle_index + 1} unknown", "lost: it is neither refused nor kept")
 
 
 def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
@@ -479,7 +503,11 @@ def _finish_words(
             yield case.problem(
                 "P4", place, f"the finish word {word!r} is read as {finish}", about="finish_reason"
             )
-        elif reasons is _WHOLE_REASONS and not _holds(changed_outcome, str(word)):
+        elif (
+            reasons is _WHOLE_REASONS
+            and not _holds(changed_outcome, str(word))
+            and response["usage"] == case.baseline.response["usage"]  # it is no count that equals the code
+        ):
             message = f"the finish word {word!r} is passed on as {reported_word!r}"
             yield case.problem("P4", place, message, about="finish_reason")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -17,10 +17,10 @@ from crosswalk.testing.captures import COUNTS
 from crosswalk.testing.case import Case, Place, occurrences, strings
 from crosswalk.testing.perturbation import (
     Leaf,
-    Path,
     Problem,
     at,
     leaves,
+    nodes,
     replaced,
     scalars,
     show_path,
@@ -77,6 +77,11 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     if not case.baseline.response.get("logprobs"):
         return
     yield from _other_digits(case, case.events, case.baseline.response, "logprobs")
+    extensions = case.baseline.response["metadata"].get("extensions", {})
+    is_left = any(type(number) is float and number < 0 for _, number in scalars(extensions))
+    if is_left and all(entry.get("logprob") is None for entry in _entries(case.baseline.response)):
+        message = "no token has a log probability, and a negative number is left in the extensions"
+        yield case.problem("P4", "logprobs", message)
     texts = [text for event in case.events for text in strings(event)]
     tokens = [entry["token"] for entry in case.baseline.response["logprobs"]]
     unsent_tokens = [token for token in tokens if token not in texts]
@@ -261,6 +266,7 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
     if not case.is_answer or case.baseline.response["finish_reason"] == "length":
         return  # empty arguments of an answer that was cut may be the start of any
     calls = case.baseline.response["message"].get("tool_calls", ())
+    yield from _arguments_left(case, calls)
     for number, call in enumerate(calls):
         leaf = _arguments_in(case, call["arguments"])
         if leaf is None:
@@ -292,6 +298,28 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
                 )
 
 
+def _arguments_left(case: Case, calls: Iterable[dict[str, Any]]) -> Iterator[Problem]:
+    """A call has no arguments, and the extensions have an object, or the text of one, beside where its name was."""
+    names = {call["name"] for call in calls if call["arguments"] in ("", "{}")}
+    extensions = case.baseline.response["metadata"].get("extensions", {})
+    for leaf in case.leaves:
+        holder = at(case.events[leaf.event], leaf.path[:-1])
+        values = holder.values() if leaf.value in names and isinstance(holder, dict) else ()
+        left_values = [value for _, value in nodes(extensions)]
+        if any(_is_object(value) and value in left_values for value in values):
+            yield case.problem(
+                "P4", leaf, "the arguments of its call are left in the extensions", about="calls"
+            )
+            return
+
+
+def _is_object(value: Any) -> bool:
+    """Whether *value* is an object that is not empty, or the JSON of one."""
+    with suppress(orjson.JSONDecodeError):
+        value = orjson.loads(value) if isinstance(value, str) else value
+    return isinstance(value, dict) and bool(value)
+
+
 _LARGE: Final[dict[str, Any]] = {
     "n": 12345678901234567890123,
     "f": 0.1,
@@ -311,18 +339,10 @@ def _arguments_in(case: Case, arguments: str) -> Leaf | None:
     matches = [
         Leaf(number, path, node)
         for number, event in enumerate(case.events)
-        for path, node in _nodes(event)
+        for path, node in nodes(event)
         if path and (node == arguments or (value and isinstance(node, dict) and node == value))
     ]
     return matches[0] if len(matches) == 1 else None
-
-
-def _nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield every value in *value*, with its path."""
-    yield path, value
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield from _nodes(item, (*path, key))
 
 
 # --------------------------------------------------------------------------------- origins
@@ -502,10 +522,28 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
         yield from _not_counted(case, place, count_changes)
         yield from _no_zero(case, place, count_changes)
         raised_responses.append((place, raised_outcome.response))
+    yield from _counts_left(case)
     yield from _counted_and_kept(case, movers, raised_responses)
     yield from _later_reports(case, movers)
     yield from _from_nowhere(case, movers, is_sure=is_sure)
     yield from _beyond_the_total(case, movers)
+
+
+def _counts_left(case: Case) -> Iterator[Problem]:
+    """A text has no counts, and the extensions have an object of nothing but whole numbers."""
+    response = case.baseline.response
+    metadata = response["metadata"]
+    if "usage" not in metadata.get("provenance", {}) or not response["message"].get("content"):
+        return
+    for path, node in nodes(metadata.get("extensions", {})):
+        is_counts = (
+            isinstance(node, dict) and len(node) > 1 and all(type(one) is int for one in node.values())
+        )
+        if is_counts and not any(isinstance(key, int) for key in path):
+            yield case.problem(
+                "P8", show_path(path), "it has the counts, and is left in the extensions", about="usage"
+            )
+            return
 
 
 def _numbers(case: Case) -> tuple[list[Place], bool]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,33 @@ def test_the_names_are_told_without_helpers() -> None:
     assert {"TYPE_CHECKING", "face", "prune"}.isdisjoint(face.__all__)
     with pytest.raises(AttributeError, match="no attribute 'residue'"):
         face.residue  # noqa: B018
+
+
+EXAMPLES = {"Authorization", "Class", "YourNotes"}
+"""What the page names that is nobody's."""
+HOOKS_PAGE = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_every_name_once_and_thirty_come_first() -> None:
+    """In a table with a row for each purpose, so that an author need not read 240 names."""
+    table = HOOKS_PAGE.partition("## Names")[2].partition("\n## ")[0]
+    rows = [
+        re.findall(r"`(\w+)`", line.split("|")[2]) for line in table.splitlines() if line.startswith("| ")
+    ][1:]
+    names = [name for row in rows for name in row]
+    assert len(rows[0]) <= 30
+    assert sorted(names) == sorted(set(names)) == sorted(face.__all__)
+
+
+def test_the_page_names_only_what_can_be_imported() -> None:
+    """Each class, error and function in code, outside of examples: from ``crosswalk.plugins``, or a package that is named."""
+    text = re.sub(r"```python.*?```", "", HOOKS_PAGE, flags=re.DOTALL)
+    spans = " ".join(re.findall(r"`([^`]+)`", text))
+    modules = map(import_module, ("crosswalk", "crosswalk.plugin", "crosswalk.service"))
+    places = [face, *modules, face.MappingState, face.ProviderHooks, builtins]
+    classes = set(re.findall(r"(?<![\w.\"])[A-Z]\w*[a-z]\w*", spans)) - EXAMPLES
+    functions = set(re.findall(r"(?<![\w.])(?:take|accept|look_at|build)_[a-z]\w*", spans))
+    assert {name for name in classes | functions if not any(hasattr(one, name) for one in places)} == set()
 
 
 @pytest.mark.parametrize("provider", ["crosswalk_ollama", "crosswalk_vllm"])

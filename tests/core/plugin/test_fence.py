@@ -131,7 +131,7 @@ def test_a_framing_of_two_arguments_works_and_is_told_to_change() -> None:
 
 
 SIGNATURES = {
-    (1, 1): {
+    (1, 2): {
         "map_delta": ("event", "state"),
         "map_usage": ("event", "state"),
         "map_finish_reason": ("reason", "state"),

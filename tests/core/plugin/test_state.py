@@ -371,7 +371,30 @@ def test_a_time_that_a_hook_noted_stays() -> None:
     assert (state.created, event) == (datetime(2026, 1, 1, tzinfo=UTC), {})
 
 
-@pytest.mark.parametrize("created", [-3, -0.5, 10**30, 1e300])
+@pytest.mark.parametrize(
+    ("created", "time"),
+    [
+        (1767261900, "2026-01-01T10:05:00+00:00"),
+        ("2026-01-01T10:05:00Z", "2026-01-01T10:05:00+00:00"),
+        ("2026-01-01T12:05:00.25+02:00", "2026-01-01T10:05:00.250000+00:00"),
+    ],
+)
+def test_a_time_is_seconds_or_a_text(created: Any, time: str) -> None:
+    """A later event may repeat it. One with another time keeps that."""
+    state, first, again, other = (
+        MappingState("test"),
+        {"at": created},
+        {"at": created},
+        {"at": "2027-01-01T00:00:00Z"},
+    )
+    for event in (first, again, other):
+        state.take_identity(event, created="at")
+    assert (first, again, other) == ({}, {}, {"at": "2027-01-01T00:00:00Z"})
+    assert state.created is not None
+    assert state.created.isoformat() == time
+
+
+@pytest.mark.parametrize("created", [-3, -0.5, 10**30, 1e300, "yesterday", "2026-01-01T10:05:00", "7", True])
 def test_a_time_that_no_calendar_has_stays_and_is_noted(created: Any) -> None:
     """As one of another type does. 0 is not a time, and nothing is wrong with it."""
     said = {

@@ -212,3 +212,14 @@ def test_where_a_container_stands() -> None:
     assert path_to([event], event) == "[0]"
     assert path_to(event, {"x": 1}) is None
     assert path_to("text", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "taken"), [(0, 0), (0.5, 0.5), (60, 60), (-1, None), (60.5, None), (1e300, None), ("7", None)]
+)
+def test_a_number_outside_its_bounds_stays_and_is_noted(value: Any, taken: float | None) -> None:
+    """``timedelta`` and ``datetime`` do not take every number."""
+    event = {"seconds": value}
+    assert state.accept_number(event, "seconds", minimum=0, maximum=60) == taken
+    assert event == ({} if taken is not None else {"seconds": value})
+    assert mistyped() == ([] if taken is not None else [(event, "seconds")])

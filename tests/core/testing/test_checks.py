@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import orjson
@@ -691,3 +691,48 @@ def test_body_and_stream_are_compared_by_field() -> None:
     assert fields(out=6) == ["usage"]
     assert fields(out=6, text="Hallo") == ["message.content", "usage"]
     assert fields(out=None, text="Hallo") == ["message.content"]
+
+
+class LateWords(Honest):
+    """Its server may say one finish word, and then a graver one, which counts."""
+
+    words: ClassVar[dict[str, FinishReason]] = {
+        "normal": FinishReason.STOP,
+        "length": FinishReason.LENGTH,
+        "filtered": FinishReason.CONTENT_FILTER,
+    }
+
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: Any) -> FinishReason:
+        return self.words[reason]
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Late", repeats_finish=True)
+
+
+def test_a_finish_word_that_a_graver_one_follows_is_no_kind_of_text() -> None:
+    """The server never sends ``length`` before ``filtered``; that the latter counts is right."""
+    registry = Registry(installed=[], environ={})
+    registry.register(LateWords(), "late")
+    filtered = capture(
+        [
+            {"id": "r1", "model": "m", "text": "Hel", "end": "normal"},
+            {"text": "lo", "end": "normal"},
+            {"text": "!", "end": "filtered"},
+        ],
+        "filtered_stream",
+    )
+    cut = capture(
+        [{"id": "r2", "model": "m", "text": "Hel", "end": "normal"}, {"text": "lo", "end": "length"}],
+        "cut_stream",
+    )
+    others = [filtered, cut]
+    found = [
+        problem
+        for one in others
+        for problem in check_capture(
+            registry.mapper("late"), one, checks=["kinds are told apart"], sample=None, others=others
+        )
+    ]
+    assert found == []

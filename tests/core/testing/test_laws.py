@@ -1,0 +1,288 @@
+"""Laws that hold for any mapping, each with a plugin that breaks it: choices, errors, and what is left aside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+import pytest
+
+from crosswalk import Registry
+from crosswalk.plugins import (
+    ErrorInfo,
+    ErrorKind,
+    FinishReason,
+    MappingState,
+    ProviderInfo,
+    Recognition,
+    ResponseDelta,
+    TokenLogprob,
+    UnknownEventError,
+    UsageInfo,
+    accept_count,
+    accept_number,
+    accept_object,
+    dump_json,
+    error_info,
+    hookimpl,
+    require_object,
+    take_arguments,
+    take_count,
+    take_error,
+    take_string,
+)
+from crosswalk.testing import Capture, check_capture
+
+KINDS: dict[int, ErrorKind] = {7001: ErrorKind.SERVER, 7002: ErrorKind.RATE_LIMIT}
+
+
+class Quay:
+    """A server whose events are named, and whose choices are a number or a part of a path."""
+
+    names: ClassVar[tuple[str, ...]] = ("head", "text", "call", "tally", "close", "fault")
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Quay")
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        return Recognition.POSSIBLE if isinstance(event, dict) and "quay" in event else Recognition.NO
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        event, name = require_object(event), state.event_name
+        if "fault" in event:
+            yield take_error(event, self.failure(event["fault"], None, dict(event)))
+            return
+        if name is not None and name not in self.names:
+            raise self.unknown(name)
+        state.take_identity(event, id="quay")
+        choice = self.choice(event)
+        if text := take_string(event, "text"):
+            number = accept_number(event, self.logprob_key)
+            logprobs = (TokenLogprob(text, number),) if number is not None or "lp" in event else None
+            yield ResponseDelta(content_delta=text, logprobs=logprobs, choice=choice)
+        if "fn" in event:
+            yield self.call(event, choice, state)
+        if why := take_string(event, "why"):
+            yield ResponseDelta(raw_finish_reason=why, choice=choice)
+
+    logprob_key: ClassVar[str] = "lp"
+
+    def choice(self, event: dict[str, Any]) -> int:
+        place = take_string(event, "at")
+        if place is None:
+            return take_count(event, "n") or 0
+        if not re.fullmatch("/[0-9]{1,3}/", place):
+            raise UnknownEventError("a place that nobody knows", event_type=place)
+        return int(place[1:-1])
+
+    def call(self, event: dict[str, Any], choice: int, state: MappingState) -> ResponseDelta:
+        arguments, _ = take_arguments(event, "args")
+        delta = state.take_tool_call(
+            event, arguments=arguments, id="cid", name="fn", choice=choice, whole=True
+        )
+        return ResponseDelta(tool_call_delta=delta, choice=choice)
+
+    def unknown(self, name: str) -> UnknownEventError:
+        return UnknownEventError("unknown", event_type=name)
+
+    def failure(self, fault: Any, status: int | None, raw: Any) -> ErrorInfo:
+        fault = require_object(fault)
+        code, kind = fault.get("code"), ErrorKind.UNKNOWN
+        if type(code) is int:
+            kind = KINDS.get(code, kind)
+        is_passing = kind is not ErrorKind.UNKNOWN
+        return ErrorInfo(kind, str(fault.get("say")), is_passing, status, self.code(code), raw)
+
+    def code(self, code: Any) -> str:
+        return str(code)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        tally = accept_object(event, "tally") or {}
+        return state.usage_info(accept_count(tally, "in"), accept_count(tally, "out"))
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason | None:
+        return {"end": FinishReason.STOP, "called": FinishReason.TOOL_CALLS}.get(reason)
+
+    @hookimpl
+    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
+        if isinstance(body, dict) and "fault" in body:
+            return self.failure(body["fault"], status, body)
+        return None
+
+
+HEAD = {"quay": "q-1", "model": "m-2", "created": 1767261900}
+TALLY = {"in": 11, "out": 4}
+ARGUMENTS = {"port": "Brest"}
+
+
+def stream(name: str, *events: tuple[str, dict[str, Any]]) -> Capture:
+    body = b"".join(
+        b"event: %s\ndata: %s\n\n" % (kind.encode(), orjson.dumps(event)) for kind, event in events
+    )
+    return Capture(name, Path(name), body, stream=True)
+
+
+CAPTURES = [
+    stream(
+        "talk_stream",
+        ("head", HEAD),
+        ("text", {"n": 0, "text": "Hel", "lp": -0.25}),
+        ("text", {"n": 0, "text": "lo", "lp": -1.5}),
+        ("tally", {"tally": TALLY}),
+        ("close", {"n": 0, "why": "end"}),
+    ),
+    stream(
+        "path_stream",
+        ("head", HEAD),
+        ("text", {"at": "/0/", "text": "Hel"}),
+        ("call", {"at": "/0/", "cid": "c", "fn": "look", "args": {"port": "Brest"}}),
+        ("close", {"at": "/0/", "why": "called"}),
+    ),
+    stream("lost_stream", ("head", HEAD), ("fault", {"fault": {"code": 7001, "say": "The tide went out."}})),
+    Capture(
+        "call",
+        Path("call"),
+        orjson.dumps({**HEAD, "n": 0, "cid": "c", "fn": "look", "args": orjson.dumps(ARGUMENTS).decode(), "why": "called"}),
+    ),
+    Capture("busy", Path("busy"), orjson.dumps({"fault": {"code": 7002, "say": "Too many."}}), status=429),
+]  # fmt: skip
+
+
+def found_in(plugin: Any, *checks: str) -> list[str]:
+    registry = Registry(installed=[])
+    registry.register(plugin, "quay")
+    names = {"checks": checks} if checks else {}
+    return [
+        problem.line
+        for capture in CAPTURES
+        for problem in check_capture(registry.mapper("quay"), capture, sample=None, others=CAPTURES, **names)  # type: ignore[arg-type]
+    ]
+
+
+def test_a_right_plugin_breaks_no_law() -> None:
+    assert found_in(Quay()) == []
+
+
+class TextOfTheFirst(Quay):
+    def choice(self, event: dict[str, Any]) -> int:
+        number = super().choice(event)
+        return 0 if "text" in event else number
+
+
+class CallOfTheFirst(Quay):
+    def call(self, event: dict[str, Any], choice: int, state: MappingState) -> ResponseDelta:
+        return super().call(event, 0, state)
+
+
+class NamesNoUnknownEvent(Quay):
+    def unknown(self, name: str) -> UnknownEventError:
+        return UnknownEventError("unknown")
+
+
+class FailsOnUnknownEvents(Quay):
+    def unknown(self, name: str) -> UnknownEventError:
+        return UnknownEventError()  # type: ignore[call-arg]
+
+
+class DropsUnknownFields(Quay):
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        return {}
+
+
+class TakesAnything(Quay):
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        return Recognition.POSSIBLE
+
+
+class ForgetsTheKind(Quay):
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        if "fault" in event:
+            return iter([take_error(event, error_info(None, {"message": event["fault"]["say"]}))])
+        return super().map_delta(event, state)
+
+
+class HasAnEmptyCode(Quay):
+    def code(self, code: Any) -> str:
+        return ""
+
+
+class MakesACodeUp(Quay):
+    def code(self, code: Any) -> str:
+        return "quay_failure"
+
+
+class FailsOnProxies(Quay):
+    @hookimpl
+    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
+        return self.failure(body["fault"], status, body) if "fault" in body else None
+
+
+class LeavesLogprobs(Quay):
+    logprob_key = "logprob"
+
+
+class LeavesArguments(Quay):
+    def call(self, event: dict[str, Any], choice: int, state: MappingState) -> ResponseDelta:
+        delta = state.take_tool_call(event, arguments=None, id="cid", name="fn", choice=choice, whole=True)
+        return ResponseDelta(tool_call_delta=delta, choice=choice)
+
+
+class LeavesCounts(Quay):
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("plugin", "check", "message"),
+    [
+        (TextOfTheFirst(), "choices are told apart", "talk_stream, event 2, n: in a second choice, its text is given as that of the first"),
+        (CallOfTheFirst(), "choices are told apart", "path_stream, event 2, at: in a second choice, its tool_call is given as"),
+        (CallOfTheFirst(), "choices are told apart", "call, event 1, n: in a second choice, its tool_call is given as"),
+        (NamesNoUnknownEvent(), "unknown words raise", "events named head: the error for an unknown name does not name it"),
+        (FailsOnUnknownEvents(), "unknown words raise", "the plugin's code: on a changed answer: MappingError: quay, event 1: the plugin failed"),
+        (DropsUnknownFields(), "unknown words raise", "event 3 unknown: lost: it is neither refused nor kept"),
+        (TakesAnything(), "recognizes its own", "detection: takes an answer of nobody for one of its own"),
+        (ForgetsTheKind(), "failures are errors", "failure: of no kind in a stream, and server in the body of an HTTP error"),
+        (HasAnEmptyCode(), "failures are errors", "lost_stream, failure: its code '' is not a value of the payload"),
+        (MakesACodeUp(), "failures are errors", "busy, failure: its code 'quay_failure' is not a value of the payload"),
+        (FailsOnProxies(), "failures are errors", "HTTP 502: with the body 'null' it is not read as an error"),
+        (LeavesLogprobs(), "digits kept", "talk_stream, logprobs: no token has a log probability, and a negative number is left"),
+        (LeavesArguments(), "arguments told apart", "path_stream, event 3, fn: the arguments of its call are left in the extensions"),
+        (LeavesArguments(), "arguments told apart", "call, event 1, fn: the arguments of its call are left in the extensions"),
+        (LeavesCounts(), "counts are the provider's", "talk_stream, tally: it has the counts, and is left in the extensions"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Quay) else None,
+)  # fmt: skip
+def test_a_broken_law_is_named(plugin: Any, check: str, message: str) -> None:
+    found = found_in(plugin, check)
+    assert any(message in line for line in found), found
+
+
+class WritesAnyArguments(Quay):
+    """Arguments may be any JSON, or the text of it."""
+
+    def call(self, event: dict[str, Any], choice: int, state: MappingState) -> ResponseDelta:
+        if not isinstance(event.get("args"), str):
+            event["args"] = dump_json(event.get("args")).decode()
+        return super().call(event, choice, state)
+
+
+def test_an_object_of_arguments_may_be_anything() -> None:
+    """In its place, not in place of a text."""
+    found = found_in(WritesAnyArguments(), "never silently wrong")
+    assert [line for line in found if "path_stream" in line] == []
+    assert any(
+        "call, event 1, args: with true in its place it is read as the text 'true'" in line for line in found
+    )
