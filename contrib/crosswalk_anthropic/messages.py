@@ -23,13 +23,13 @@ from crosswalk.plugins import (
     SegmentType,
     TrailingContentError,
     UnknownEventError,
-    UsageDetails,
     UsageInfo,
     VendorErrors,
     WireTypeError,
     accept_count,
     accept_object,
     accept_objects,
+    counted,
     error_info,
     hookimpl,
     look_at,
@@ -382,23 +382,11 @@ class AnthropicDialect:
             _add_metrics(accept_object(event, wire.METRICS) or {}, counts)
         if is_start:
             progress.first = {_PATHS_BY_COUNT[name]: count for name, count in counts.items()}
-        prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens = map(
-            counts.get, wire.COUNTS
-        )
-        if (
-            prompt_tokens is not None
-        ):  # without the tokens that the cache had or got: the three make up the prompt
-            prompt_tokens += (cached_tokens or 0) + (cache_write_tokens or 0)
-        details = {name: counts[name] for name in wire.DETAILS if name in counts}
-        return state.usage_info(
-            prompt_tokens,
-            completion_tokens,
-            cached_tokens=cached_tokens,
-            reasoning_tokens=reasoning_tokens,
-            cache_write_tokens=cache_write_tokens,
-            cost=look_at_cost(usage),
-            details=UsageDetails(**details) if details else UsageDetails.EMPTY,
-        )
+        if "prompt_tokens" in counts:
+            # Without the tokens that the cache had or got: the three make up the prompt.
+            cached_tokens = counts.get("cached_tokens", 0) + counts.get("cache_write_tokens", 0)
+            counts = {**counts, "prompt_tokens": counts["prompt_tokens"] + cached_tokens}
+        return counted(counts, state, look_at_cost(usage))
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:

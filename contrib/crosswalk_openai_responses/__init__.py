@@ -21,10 +21,10 @@ from crosswalk.plugins import (
     ProviderInfo,
     Recognition,
     ResponseDelta,
-    UsageDetails,
     UsageInfo,
     WayBack,
     accept_object,
+    counted,
     hookimpl,
     look_at,
     look_at_cost,
@@ -148,9 +148,9 @@ class ResponsesDialect:
         look_at_count(usage, _TOTAL_KEY)
         if "prompt_tokens" in counts:
             take_same(usage, _TOTAL_KEY, counts["prompt_tokens"] + counts.get("completion_tokens", 0))
-        total_counts = {name: counts.pop(name, None) for name in wire.COUNTS if name != "total_tokens"}
-        details = UsageDetails(**counts, web_search_requests=_searches(event))
-        return state.usage_info(**total_counts, cost=look_at_cost(usage), details=details)
+        if (searches := _searches(event)) is not None:
+            counts["web_search_requests"] = searches
+        return counted(counts, state, look_at_cost(usage))
 
 
 def _searches(event: dict[str, Any]) -> int | None:

@@ -159,7 +159,7 @@ API: Final = 1
 
 It changes only with the major version of ``crosswalk-llm``.
 """
-API_MINOR: Final = 1
+API_MINOR: Final = 2
 """The minor version of the plugin API. It grows with each new name, argument or field.
 
 1.1: ``framing`` gets the content type.

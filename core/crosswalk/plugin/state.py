@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -39,7 +41,9 @@ from crosswalk.types.values import (
     FinishReason,
     Segment,
     error_segment,
+    unchecked,
 )
+from crosswalk.wire.chat import COUNTS
 
 # ------------------------------------------------------------------------------------ take
 # Read an event by taking: a hook removes the values that it understands, and the remaining ones reach the extensions.
@@ -452,6 +456,85 @@ def empty_containers(event: Any) -> dict[int, Any]:
     return containers_by_id
 
 
+# ---------------------------------------------------------------------------------- counts
+# Where a server's usage object has its counts.
+
+
+class CountPaths:
+    """Where a server's usage object has its counts, by the objects in it.
+
+    Args:
+        paths: the path of each count, by its name, or several. The first that has the count decides.
+    """
+
+    def __init__(self, paths: Mapping[str, str | tuple[str, ...]]) -> None:
+        names_by_object: dict[tuple[int, tuple[str, ...]], dict[str, str]] = {}
+        for name, count_paths in paths.items():
+            for rank, path in enumerate((count_paths,) if isinstance(count_paths, str) else count_paths):
+                groups, key = _split(path)
+                names_by_object.setdefault((rank, groups), {}).setdefault(key, name)
+        ranked_objects = sorted(names_by_object, key=itemgetter(0))
+        self._objects = tuple((groups, names_by_object[rank, groups]) for rank, groups in ranked_objects)
+
+    def accept(self, usage: dict[str, Any]) -> dict[str, int]:
+        """Take the counts of *usage* by name, and those at later paths that are equal. Mistyped ones stay, and are noted."""
+        counts: dict[str, int] = {}
+        for groups, name_by_key in self._objects:
+            holder = usage
+            for group in groups:
+                holder = (accept_object(holder, group) or {}) if group in holder else {}
+            for key in [*holder]:
+                name = name_by_key.get(key)
+                if name is None:
+                    continue
+                count = holder[key]
+                if name in counts:
+                    take_same(holder, key, counts[name])
+                elif type(count) is int and 0 <= count <= _LARGEST_COUNT:
+                    counts[name] = count
+                    del holder[key]
+                else:
+                    accept_count(holder, key)
+        return counts
+
+
+def counted(
+    counts: Mapping[str, int | None], state: MappingState, cost: Cost | None = None
+) -> UsageInfo | None:
+    """Return the report of *counts* by name, as :meth:`CountPaths.accept` returns them, or ``None`` without any."""
+    count_of = counts.get
+    return state.usage_info(
+        count_of("prompt_tokens"),
+        count_of("completion_tokens"),
+        cached_tokens=count_of("cached_tokens"),
+        reasoning_tokens=count_of("reasoning_tokens"),
+        cache_write_tokens=count_of("cache_write_tokens"),
+        cost=cost,
+        details=UsageDetails.EMPTY if counts.keys() <= COUNTS.keys() else unchecked(UsageDetails, **counts),
+    )
+
+
+def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
+    """Take the value at *path* if it repeats *known*, or is ``null``."""
+    groups, name = _split(path)
+    holder = _object_at(container, groups)
+    if name in holder:
+        take_same(holder, name, known)
+
+
+def _object_at(container: dict[str, Any], groups: tuple[str, ...]) -> dict[str, Any]:
+    """Return the object at the end of *groups*, or an empty one if the path does not exist."""
+    for group in groups:
+        container = (accept_object(container, group) or {}) if group in container else {}
+    return container
+
+
+@lru_cache(maxsize=256)
+def _split(path: str) -> tuple[tuple[str, ...], str]:
+    *groups, name = path.split(".")
+    return tuple(groups), name
+
+
 # ----------------------------------------------------------------------------------- calls
 # Which tool call a fragment belongs to: rules that hold for every provider.
 #
@@ -695,9 +778,10 @@ class MappingState(AnswerDraft):
             if value == self._raw_created and type(value) is type(self._raw_created):
                 del event[created]
             else:
-                self._take_created(event, created)
+                self.take_created(event, created)
 
-    def _take_created(self, event: dict[str, Any], key: str) -> None:
+    def take_created(self, event: dict[str, Any], key: str) -> None:
+        """Take the time of creation under *key* of *event*, as :meth:`take_identity` does."""
         value = event[key]
         if type(value) is not int and type(value) is not float:
             leave_mistyped(event, key)
