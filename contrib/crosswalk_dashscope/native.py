@@ -39,6 +39,7 @@ _COUNT_PATHS = CountPaths(
     {
         "prompt_tokens": "input_tokens",
         "completion_tokens": "output_tokens",
+        "total_tokens": "total_tokens",
         "cached_tokens": "prompt_tokens_details.cached_tokens",
         "reasoning_tokens": "output_tokens_details.reasoning_tokens",
         **{
@@ -182,10 +183,7 @@ class NativeDialect:
         usage = accept_object(event, "usage")
         if not usage:
             return None
-        counts = _COUNT_PATHS.accept(usage)
-        if "prompt_tokens" in counts:
-            take_same(usage, "total_tokens", counts["prompt_tokens"] + counts.get("completion_tokens", 0))
-        return counted(counts, state)
+        return counted(_COUNT_PATHS.accept(usage), state)
 
 
 def _is_error(event: dict[str, Any]) -> bool:

@@ -33,7 +33,6 @@ from crosswalk.plugins import (
     require_object,
     responses as wire,
     take_error,
-    take_same,
     unknown_event,
 )
 from crosswalk_openai_responses.answer import Answer
@@ -145,9 +144,6 @@ class ResponsesDialect:
         if "prompt_tokens" in usage and "input_tokens" not in usage:
             return _CHAT_DIALECT.usage_info(usage, state)  # of a proxy that translates Chat Completions
         counts = _COUNT_PATHS.accept(usage)
-        look_at_count(usage, _TOTAL_KEY)
-        if "prompt_tokens" in counts:
-            take_same(usage, _TOTAL_KEY, counts["prompt_tokens"] + counts.get("completion_tokens", 0))
         if (searches := _searches(event)) is not None:
             counts["web_search_requests"] = searches
         return counted(counts, state, look_at_cost(usage))
@@ -160,10 +156,7 @@ def _searches(event: dict[str, Any]) -> int | None:
 
 
 _CHAT_DIALECT: Final = OpenAIChatDialect()
-_TOTAL_KEY: Final = wire.COUNTS["total_tokens"]
-_COUNT_PATHS: Final = CountPaths(
-    {name: path for name, path in {**wire.COUNTS, **wire.DETAILS}.items() if path != _TOTAL_KEY}
-)
+_COUNT_PATHS: Final = CountPaths({**wire.COUNTS, **wire.DETAILS})
 _OPEN_RESPONSES_EVENTS = {theirs: wire.EVENTS[ours] for ours, theirs in wire.OPEN_RESPONSES.items()}
 
 

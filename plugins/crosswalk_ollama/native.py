@@ -78,8 +78,8 @@ def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState)
 
 
 def _take_images(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-    images = take_strings(part, key)
-    said.segments += [Segment(SegmentType.MEDIA, image, {"encoding": "base64"}) for image in images]
+    for image in take_strings(part, key):
+        said.deltas.append(ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"encoding": "base64"})))
 
 
 def _take_logprobs(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
@@ -88,8 +88,7 @@ def _take_logprobs(event: dict[str, Any], key: str, said: Said, state: MappingSt
 
 def _take_end(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
     if take_boolean(event, key):
-        nanoseconds = look_at_count(event, "total_duration")
-        if nanoseconds is not None:
+        if (nanoseconds := look_at_count(event, "total_duration")) is not None:
             state.request_duration = timedelta(microseconds=nanoseconds // 1000)
         state.own(_End).has_generated = bool(event.get("eval_count"))
         # A server before v0.1.35, or one that lost its runner, ends without a reason.

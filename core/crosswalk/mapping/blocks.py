@@ -84,12 +84,22 @@ class DialectFamily:
         if chosen_dialect is None:
             if type(event) is dict and event.get("type") in self.undecided:
                 return self.dialects[0]
-            recognitions = [dialect.recognizes(event) for dialect in self.dialects]
-            best_recognition = max(recognitions)
+            best_recognition, chosen_dialect = self._best(event)
             if best_recognition is Recognition.NO:
                 raise unknown_event(event, "an event of an unknown dialect")
-            state.dialect = chosen_dialect = self.dialects[recognitions.index(best_recognition)]
+            state.dialect = chosen_dialect
         return chosen_dialect
+
+    def _best(self, event: Any) -> tuple[Recognition, Dialect]:
+        """Return how well *event* fits the dialect that it fits best, the first one of equals, and this dialect."""
+        best_recognition, best_dialect = Recognition.NO, self.dialects[0]
+        for dialect in self.dialects:
+            recognition = dialect.recognizes(event)
+            if recognition > best_recognition:
+                best_recognition, best_dialect = recognition, dialect
+                if recognition is Recognition.CERTAIN:
+                    break
+        return best_recognition, best_dialect
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
@@ -121,7 +131,7 @@ class DialectFamily:
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``."""
-        return max(dialect.recognizes(event) for dialect in self.dialects)
+        return self._best(event)[0]
 
 
 def event_type(event: Any) -> str | None:
@@ -151,9 +161,8 @@ class Said:
         text: its text, ``None`` without any; likewise its reasoning and its refusal.
         logprobs: the log probabilities of its text, or ``None``.
         calls: its tool calls, or fragments of them.
-        segments: its other segments.
         finish: its finish word, ``""`` for an end without a word, or ``None`` if the answer goes on.
-        deltas: other deltas, between its segments and its end.
+        deltas: other deltas, such as those of segments, between its calls and its end.
         error: the first error. It is raised when all the rest has been read.
     """
 
@@ -166,11 +175,10 @@ class Said:
 
     def __init__(self) -> None:
         self.calls: list[ToolCallDelta] = []
-        self.segments: list[Segment] = []
         self.deltas: list[ResponseDelta] = []
 
     def speak(self) -> Iterator[ResponseDelta]:
-        """Yield the deltas in the canonical order, whatever the order in the event."""
+        """Yield the deltas in the canonical order, whatever the order in the event, and raise the error."""
         text, reasoning, refusal = self.text or None, self.reasoning or None, self.refusal or None
         if refusal or self.logprobs:
             yield ResponseDelta(
@@ -180,11 +188,11 @@ class Said:
             yield said(text, reasoning)
         for call in self.calls:
             yield said(None, None, call)
-        for segment in self.segments:
-            yield ResponseDelta(segment=segment)
         yield from self.deltas
         if self.finish is not None:
             yield ended(self.finish)
+        if self.error is not None:
+            raise self.error
 
 
 Take: TypeAlias = Callable[[dict[str, Any], str, Said, MappingState], object]
@@ -199,12 +207,10 @@ class FieldRow:
     Attributes:
         place: the canonical field, for people.
         take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``.
-        is_text: whether the value is a piece of the text or the reasoning, and nothing else depends on it.
     """
 
     place: str
     take: Take | None = attrs.field(repr=False)
-    is_text: bool = attrs.field(default=False, repr=False)
 
 
 class FieldTable:
@@ -226,12 +232,11 @@ class FieldTable:
 
     def __init__(self, rows: Mapping[str, FieldRow]) -> None:
         self.rows = rows
-        self.text_paths = tuple(path.replace("[]", "[0]") for path, row in rows.items() if row.is_text)
-        count_paths: dict[str, tuple[str, ...]] = {}
+        self.text_paths = tuple(path.replace("[]", "[0]") for path in rows if rows[path] in (TEXT, REASONING))
+        count_paths: dict[str, list[str]] = {}
         for path, row in rows.items():
             if row.take is None:
-                name = row.place.rpartition(".")[2]
-                count_paths[name] = (*count_paths.get(name, ()), path)
+                count_paths.setdefault(row.place.rpartition(".")[2], []).append(path)
         self._count_paths = CountPaths(count_paths)
         self._level = _level({path: row.take for path, row in rows.items() if row.take is not None})
 
@@ -243,17 +248,11 @@ class FieldTable:
         """
         event_said = Said()
         _read(require_object(event), self._level, event_said, state)
-        deltas = event_said.speak()
-        return deltas if event_said.error is None else _and_raise(deltas, event_said.error)
+        return event_said.speak()
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
         return counted(self._count_paths.accept(event), state)
-
-
-def _and_raise(deltas: Iterable[ResponseDelta], error: MappingError) -> Iterator[ResponseDelta]:
-    yield from deltas
-    raise error
 
 
 def _level(takes: Mapping[str, Take]) -> Level:
@@ -287,8 +286,9 @@ def _inside(key: str, level: Level) -> Take:
         for item in take_objects(holder, key):
             item_said = Said()
             _read(item, level, item_said, state)
+            item_error, item_said.error = item_said.error, None
             said.deltas += item_said.speak()
-            said.error = said.error or item_said.error
+            said.error = said.error or item_error
 
     return take_each if key.endswith("[]") else take_inner
 
@@ -308,7 +308,7 @@ def _words(name: str) -> Take:
     def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         earlier = getattr(said, name)
         if not earlier:
-            setattr(said, name, take_string(holder, key))
+            setattr(said, name, take_string(holder, key) or None)
         elif not take_same(holder, key, earlier):
             take_same(holder, key, "")
 
@@ -332,14 +332,20 @@ def _take_created(holder: dict[str, Any], key: str, said: Said, state: MappingSt
         state.take_created(holder, key)
 
 
-TEXT: Final = FieldRow("text", _words("text"), is_text=True)
-REASONING: Final = FieldRow("reasoning", _words("reasoning"), is_text=True)
+TEXT: Final = FieldRow("text", _words("text"))
+"""The row of a piece of the text, or all of it."""
+REASONING: Final = FieldRow("reasoning", _words("reasoning"))
+"""The row of a piece of the reasoning, or all of it."""
 REFUSAL: Final = FieldRow("refusal", _words("refusal"))
+"""The row of the words of a refusal."""
 FINISH: Final = FieldRow("finish_reason", _words("finish"))
+"""The row of the finish word. An empty one, or none, is no end."""
 ID: Final = FieldRow("id", _origin("id"))
+"""The row of the response's id. Another one than the first stays."""
 MODEL: Final = FieldRow("model", _origin("model"))
+"""The row of the model's name. Another one than the first stays."""
 CREATED: Final = FieldRow("created", _take_created)
-"""The time of creation, in seconds since 1970."""
+"""The row of the time of creation, in seconds since 1970."""
 
 
 def count(name: str) -> FieldRow:
@@ -577,10 +583,8 @@ class Texts:
         # Most of a stream goes on with the block before.
         separators = () if last_text is None or last_text[1] is block else _apart(kind, last_text[0])
         if kind is SegmentType.TEXT:
-            return (
-                *separators,
-                ResponseDelta(content_delta=text, logprobs=logprobs) if logprobs else said(text),
-            )
+            delta = ResponseDelta(content_delta=text, logprobs=logprobs) if logprobs else said(text)
+            return (*separators, delta)
         if kind is SegmentType.REASONING:
             return (*separators, said(None, text))
         return (*separators, ResponseDelta(refusal_delta=text))

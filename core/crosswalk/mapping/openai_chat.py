@@ -26,10 +26,8 @@ from crosswalk.plugin.registry import registry
 from crosswalk.plugin.state import (
     CountPaths,
     MappingState,
-    accept_count,
     accept_object,
     counted,
-    look_at_count,
     require_object,
     take_count,
     take_object,
@@ -751,24 +749,13 @@ class OpenAIChatDialect:
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
         """Return the counts of a usage object, or ``None`` without any."""
-        prompt_tokens = accept_count(usage, "prompt_tokens")
-        completion_tokens = accept_count(usage, "completion_tokens")
-        look_at_count(usage, "total_tokens")
-        if prompt_tokens is not None:
-            take_same(usage, "total_tokens", prompt_tokens + (completion_tokens or 0))
-        if not usage:
-            return state.usage_info(prompt_tokens, completion_tokens)
-        counts: dict[str, int | None] = {
-            "prompt_tokens": prompt_tokens,
-            "completion_tokens": completion_tokens,
-        }
-        counts.update(self._count_paths.accept(usage))
-        cost = look_at_cost(usage, self.cost_currency) if usage else None
-        return counted(counts, state, cost)
+        counts = self._count_paths.accept(usage)
+        return counted(counts, state, look_at_cost(usage, self.cost_currency) if usage else None)
 
     @cached_property
     def _count_paths(self) -> CountPaths:
-        return CountPaths({**{name: getattr(self, name) for name in MULTI_PATH_COUNTS}, **self.usage_details})
+        own_paths = {name: getattr(self, name) for name in MULTI_PATH_COUNTS}
+        return CountPaths({**wire.COUNTS, **own_paths, **self.usage_details})
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from crosswalk import ChatResponse, Registry, normalize
-from crosswalk.errors import TrailingContentError, WireTypeError
+from crosswalk.errors import IncompleteStreamError, TrailingContentError, UnknownEventError, WireTypeError
 from crosswalk.plugins import (
     CREATED,
     FINISH,
@@ -46,7 +46,7 @@ def take_calls(holder: dict[str, Any], key: str, said: Said, state: MappingState
 
 
 def take_picture(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-    said.segments.append(Segment(SegmentType.MEDIA, take_string(holder, key) or ""))
+    said.deltas.append(ResponseDelta(segment=Segment(SegmentType.MEDIA, take_string(holder, key) or "")))
 
 
 def take_logprobs(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
@@ -78,6 +78,7 @@ TABLE = FieldTable(
         "used.out": count("completion_tokens"),
         "used.old_out": count("completion_tokens"),
         "used.seen": count("image_input_tokens"),
+        "used.all": count("total_tokens"),
     }
 )
 
@@ -177,6 +178,21 @@ def test_of_two_rows_with_a_count_the_first_decides_whatever_the_order_in_the_ev
         assert response.metadata.extensions == {"used": {"old_out": 5}}
     assert read({"why": "stop", "used": {"out": 2, "old_out": 2}}).metadata.extensions == {}
     assert read({"why": "stop", "used": {"old_out": 5}}).usage.completion_tokens == 5
+
+
+def test_a_total_is_taken_if_it_is_the_sum() -> None:
+    def left(used: dict[str, Any]) -> dict[str, Any]:
+        return read({"whole": "Hi", "why": "stop", "used": used}).metadata.extensions.thawed()
+
+    assert (
+        left({"in": 3, "out": 2, "all": 5}) == left({"in": 3, "all": 3}) == left({"in": 3, "all": None}) == {}
+    )
+    assert left({"in": 3, "out": 2, "all": 6}) == {"used": {"all": 6}}
+    assert left({"out": 2, "all": 2}) == {"used": {"all": 2}}
+    assert left({"in": 3, "all": "3"}) == {"used": {"all": "3"}}
+
+
+def test_a_count_of_a_wrong_type_stays_and_is_noted() -> None:
     mistyped = read({"whole": "Hi", "why": "stop", "used": {"in": "3", "out": 2}, "began": "noon"})
     assert mistyped.metadata.extensions == {"used": {"in": "3"}, "began": "noon"}
     assert mistyped.metadata.provenance["metadata.extensions.used.in"] == "mistyped"
@@ -189,6 +205,12 @@ def test_each_object_of_an_array_speaks_for_itself() -> None:
     assert (response.text, response.finish_reason) == ("Hello", "length")
     assert response.metadata.extensions == {"parts": [{"mood": "calm"}, {}, {}]}
     assert read({"parts": [{"text": "Hello"}], "why": "stop"}).metadata.extensions == {}
+
+
+def test_an_empty_finish_word_is_no_end() -> None:
+    assert read({"whole": "Hel", "why": ""}, {"whole": "lo", "why": "stop"}).text == "Hello"
+    with pytest.raises(IncompleteStreamError):
+        read({"whole": "Hel", "why": ""})
 
 
 def test_another_id_after_the_end_is_another_answer() -> None:
@@ -220,6 +242,7 @@ def test_a_table_tells_its_rows_and_the_paths_of_its_texts() -> None:
         "picture": "segments", "parts[].text": "text", "parts[].why": "finish_reason", "why": "finish_reason",
         "omen": "error", "used.in": "usage.prompt_tokens", "used.out": "usage.completion_tokens",
         "used.old_out": "usage.completion_tokens", "used.seen": "usage.image_input_tokens",
+        "used.all": "usage.total_tokens",
     }  # fmt: skip
     assert TABLE.text_paths == ("say.text", "whole", "think", "parts[0].text")
 
@@ -227,3 +250,49 @@ def test_a_table_tells_its_rows_and_the_paths_of_its_texts() -> None:
 def test_a_path_with_a_row_leads_to_no_other() -> None:
     with pytest.raises(ValueError, match="'say' has a row of its own"):
         FieldTable({"say": TEXT, "say.text": TEXT})
+
+
+# A shipped dialect that is a table.
+
+
+def line(**fields: Any) -> bytes:
+    return json.dumps({"model": "m", "created_at": "2026-11-20T09:48:01.371791713Z", **fields}).encode()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"message": {"content": "Hi", "images": ["aGk="]}, "done": True, "done_reason": "stop"},
+        {"response": "Hi", "images": ["aGk="], "done": True, "done_reason": "stop"},
+    ],
+    ids=["chat", "generate"],
+)
+def test_ollamas_images_are_segments(fields: dict[str, Any]) -> None:
+    response = normalize(line(**fields), "ollama")
+    media = [segment for segment in response.segments if segment.type is SegmentType.MEDIA]
+    assert (response.text, [segment.content for segment in media]) == ("Hi", ["aGk="])
+    assert response.metadata.extensions.keys() == {"created_at"}
+
+
+def test_a_line_that_is_done_ends_with_its_word_although_it_shows_the_prompt() -> None:
+    prompt = {"rendered_template": "Hi"}
+    done = normalize(
+        line(message={"content": ""}, done=True, done_reason="length", _debug_info=prompt), "ollama"
+    )
+    shown = normalize(line(message={"content": ""}, done=False, _debug_info=prompt), "ollama")
+    assert (done.finish_reason, shown.finish_reason) == ("length", "stop")
+    assert shown.metadata.provenance["finish_reason"] == "derived"
+
+
+def test_a_line_without_a_message_and_a_response_is_unknown() -> None:
+    first = line(message={"content": "Hi"}, done=False)
+    with pytest.raises(UnknownEventError, match="no message and no response"):
+        normalize(first + b"\n" + line(done=True), "ollama")
+
+
+def test_an_object_that_keeps_something_stays() -> None:
+    response = normalize(line(message={"content": "Hi", "mood": "calm"}, done=True), "ollama")
+    assert response.metadata.extensions["message"] == {"mood": "calm"}
+    assert (
+        "message" not in normalize(line(message={}, response="Hi", done=True), "ollama").metadata.extensions
+    )
