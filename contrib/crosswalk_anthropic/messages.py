@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 from crosswalk.plugins import (
@@ -23,13 +24,13 @@ from crosswalk.plugins import (
     SegmentType,
     TrailingContentError,
     UnknownEventError,
-    UsageDetails,
     UsageInfo,
     VendorErrors,
     WireTypeError,
     accept_count,
     accept_object,
     accept_objects,
+    counted,
     error_info,
     hookimpl,
     look_at,
@@ -295,31 +296,35 @@ class AnthropicDialect:
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. The type of the event stays for the hooks after it."""
         event = require_object(event)
-        kind, blocks = event.get("type"), state.own(_Message).blocks
+        kind, progress = event.get("type"), state.own(_Message)
         # llama.cpp's error has no ``error`` inside. Only the event's name identifies it.
         if kind == "error" or state.event_name == "error" or event.get("error"):
-            yield from blocks.flush()
-            yield take_error(event, anthropic_error(None, event))
-            return
+            return chain(progress.blocks.flush(), (take_error(event, anthropic_error(None, event)),))
+        if kind == "content_block_delta":
+            return progress.blocks.delta(event, state)
+        if kind == "message":
+            return self._message(event, progress, state, whole=True)
+        return self._around(kind, event, progress, state)
+
+    def _around(
+        self, kind: Any, event: dict[str, Any], progress: _Message, state: MappingState
+    ) -> Iterator[ResponseDelta]:
+        """The deltas of an event of a stream that is no piece of a block."""
+        blocks = progress.blocks
         match kind:
-            case "content_block_delta":
-                yield from blocks.delta(event, state)
             case "content_block_start":
                 yield from blocks.start(event, state)
             case "content_block_stop":
                 yield from blocks.stop(event)
             case "message_start":
                 message = require_object(event.get("message"), "message")
-                yield from self._message(message, state, whole=False)
+                yield from self._message(message, progress, state, whole=False)
             case "message_delta":
                 yield from blocks.flush()
                 yield from self._ending(require_object(event.get("delta"), "delta"), state)
             case "message_stop":
                 yield from blocks.flush()
                 yield from take_end(event, "stop_reason", state, default="")
-            case "message":
-                yield from self._message(event, state, whole=True)
-                yield from take_end({}, "stop_reason", state, default="")
             case "ping":
                 del event["type"]  # one may come before the dialect is known
             case _:
@@ -328,10 +333,9 @@ class AnthropicDialect:
                 raise unknown_error
 
     def _message(
-        self, message: dict[str, Any], state: MappingState, *, whole: bool
+        self, message: dict[str, Any], progress: _Message, state: MappingState, *, whole: bool
     ) -> Iterator[ResponseDelta]:
         """The message of a body or of a stream's start, which may have content already (section 3)."""
-        progress = state.own(_Message)
         progress.starts += 1
         content, is_same = message.get("content"), message.get("id") == state.id is not None
         if progress.starts > 1 and (whole or content or not is_same or state.has_ended(0)):
@@ -347,6 +351,8 @@ class AnthropicDialect:
             message, "content"
         )  # content that is not a list of objects is refused, after the text before it
         yield from self._ending(message, state)
+        if whole:
+            yield from take_end({}, "stop_reason", state, default="")
 
     def _ending(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """Why the model stopped, in a message or in a piece of it: after that, only ``message_stop`` comes."""
@@ -368,10 +374,9 @@ class AnthropicDialect:
         is_start = event.get("type") == "message_start"
         holder = event["message"] if is_start else event
         usage = accept_object(holder, "usage") if "usage" in holder else None
-        progress = state.own(_Message)
         if not usage and wire.METRICS not in event:
             return None
-        usage = usage or {}
+        usage, progress = usage or {}, state.own(_Message)
         if progress.starts > 1 and is_start:
             for path, first_count in progress.first.items():
                 take_same_at(usage, path, first_count)  # a repeated start has no new counts
@@ -382,23 +387,11 @@ class AnthropicDialect:
             _add_metrics(accept_object(event, wire.METRICS) or {}, counts)
         if is_start:
             progress.first = {_PATHS_BY_COUNT[name]: count for name, count in counts.items()}
-        prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens, reasoning_tokens = map(
-            counts.get, wire.COUNTS
-        )
-        if (
-            prompt_tokens is not None
-        ):  # without the tokens that the cache had or got: the three make up the prompt
-            prompt_tokens += (cached_tokens or 0) + (cache_write_tokens or 0)
-        details = {name: counts[name] for name in wire.DETAILS if name in counts}
-        return state.usage_info(
-            prompt_tokens,
-            completion_tokens,
-            cached_tokens=cached_tokens,
-            reasoning_tokens=reasoning_tokens,
-            cache_write_tokens=cache_write_tokens,
-            cost=look_at_cost(usage),
-            details=UsageDetails(**details) if details else UsageDetails.EMPTY,
-        )
+        if "prompt_tokens" in counts:
+            # Without the tokens that the cache had or got: the three make up the prompt.
+            cached_tokens = counts.get("cached_tokens", 0) + counts.get("cache_write_tokens", 0)
+            counts = {**counts, "prompt_tokens": counts["prompt_tokens"] + cached_tokens}
+        return counted(counts, state, look_at_cost(usage))
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:

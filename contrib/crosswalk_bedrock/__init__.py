@@ -28,12 +28,12 @@ from crosswalk.plugins import (
     SegmentType,
     ServerTool,
     UnknownEventError,
-    UsageDetails,
     UsageInfo,
     WayBack,
     accept_count,
     accept_object,
     accept_objects,
+    counted,
     error_delta,
     hookimpl,
     look_at,
@@ -234,19 +234,14 @@ class Bedrock:
         )
         if not usage:
             return None
-        prompt_tokens, completion_tokens, cached_tokens, cache_write_tokens = map(
-            _COUNT_PATHS.accept(usage).get, ("prompt", "completion", "cached", "cache_write")
-        )
-        if prompt_tokens is not None:  # a part is not the count
-            prompt_tokens += (cached_tokens or 0) + (cache_write_tokens or 0)
-        info = state.usage_info(
-            prompt_tokens,
-            completion_tokens,
-            cached_tokens=cached_tokens,
-            cache_write_tokens=cache_write_tokens,
-            details=_lifetimes(usage),
-        )
-        accept_object(usage, "serverToolUsage")  # mostly empty, which carries no information
+        counts = _COUNT_PATHS.accept(usage)
+        if "prompt_tokens" in counts:  # a part is not the count
+            counts["prompt_tokens"] += counts.get("cached_tokens", 0) + counts.get("cache_write_tokens", 0)
+        if "cacheDetails" in usage:
+            counts |= _lifetimes(usage)
+        info = counted(counts, state)
+        if "serverToolUsage" in usage:
+            accept_object(usage, "serverToolUsage")  # mostly empty, which carries no information
         look_at_count(usage, "totalTokens")
         take_same(usage, "totalTokens", None if info is None else info.total_tokens)
         return info
@@ -260,15 +255,15 @@ class Bedrock:
 
 _COUNT_PATHS: Final = CountPaths(
     {
-        "prompt": "inputTokens",
-        "completion": "outputTokens",
-        "cached": ("cacheReadInputTokens", "cacheReadInputTokenCount"),
-        "cache_write": ("cacheWriteInputTokens", "cacheWriteInputTokenCount"),
+        "prompt_tokens": "inputTokens",
+        "completion_tokens": "outputTokens",
+        "cached_tokens": ("cacheReadInputTokens", "cacheReadInputTokenCount"),
+        "cache_write_tokens": ("cacheWriteInputTokens", "cacheWriteInputTokenCount"),
     }
 )
 
 
-def _lifetimes(usage: dict[str, Any]) -> UsageDetails:
+def _lifetimes(usage: dict[str, Any]) -> dict[str, int]:
     """Take the tokens written to the cache by lifetime. Other lifetimes stay in the usage."""
     counts: dict[str, int] = {}
     for item in accept_objects(usage, "cacheDetails"):
@@ -281,7 +276,7 @@ def _lifetimes(usage: dict[str, Any]) -> UsageDetails:
         ):
             counts[name] = count
             del item["ttl"]
-    return UsageDetails(**counts)
+    return counts
 
 
 def _metadata(payload: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
@@ -296,8 +291,7 @@ def _metadata(payload: dict[str, Any], state: MappingState) -> Iterator[Response
     latency = look_at_count(metrics, "latencyMs")
     if latency is not None and latency <= _LONGEST_MS:
         state.request_duration = timedelta(milliseconds=latency)
-    trace = accept_object(payload, "trace")
-    if trace:
+    if "trace" in payload and (trace := accept_object(payload, "trace")):
         state.take_identity(take_object(trace, "promptRouter") or {}, model="invokedModelId")
         for segment in guardrail_segments(trace):
             yield ResponseDelta(segment=segment)

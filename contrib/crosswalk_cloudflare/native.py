@@ -84,11 +84,11 @@ def _tool_call(call: dict[str, Any], state: MappingState) -> ToolCallDelta:
     """A whole call: its name and arguments, bare or under ``function``."""
     take_same(call, "type", "function")
     function = take_object(call, "function")
-    holder = call if function is None else function
+    holder = function or call
     arguments, _ = take_arguments(holder)
     delta = state.take_tool_call(call, holder, arguments=arguments, whole=True)
-    if function == {}:
-        del call["function"]
+    if not function:
+        call.pop("function", None)
     return delta
 
 

@@ -292,7 +292,8 @@ class ChatDialect(FinishWords):
         if logprobs:
             yield ResponseDelta(logprobs=logprobs)
         if ends:
-            state.take_identity(event)
+            if not is_body:
+                state.take_identity(event)
             yield from progress.finish(part, state)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -351,12 +352,13 @@ def _message(message: dict[str, Any], progress: _Progress, state: MappingState) 
     for number, content in enumerate(take_objects(message, "content")):
         progress.start_block(number)
         yield from progress.content(content, state)
-    yield from progress.plan(take_string(message, "tool_plan"))
-    yield from progress.finish_plan()
+    if "tool_plan" in message:
+        yield from progress.plan(take_string(message, "tool_plan"))
+        yield from progress.finish_plan()
     for number, call in enumerate(take_objects(message, "tool_calls")):
         yield ResponseDelta(tool_call_delta=progress.call(call, number, state, whole=True))
     yield from progress.close()
-    for citation in accept_objects(message, "citations"):
+    for citation in accept_objects(message, "citations") if "citations" in message else ():
         yield from progress.cite(citation)
 
 

@@ -139,7 +139,7 @@ def usage_info(
         billed_counts[1] if completion_tokens is None else completion_tokens,
         cached_tokens=_accept_count(usage, "cached_tokens"),
         reasoning_tokens=_accept_count(tokens, "reasoning_tokens"),
-        details=UsageDetails(image_input_tokens=image_tokens),
+        details=UsageDetails.EMPTY if image_tokens is None else UsageDetails(image_input_tokens=image_tokens),
     )
     if is_derived or (prompt_tokens is None and billed_counts[0] is not None):
         state.note("usage.prompt_tokens", Provenance.DERIVED)
@@ -162,7 +162,7 @@ def _look_at_count(container: dict[str, Any], key: str) -> int | None:
 
 def _accept_count(container: dict[str, Any], key: str) -> int | None:
     """Take the count under *key*. Other values stay and are noted."""
-    count = _look_at_count(container, key)
+    count = _look_at_count(container, key) if key in container else None
     if count is not None or container.get(key) is None:
         container.pop(key, None)
     return count

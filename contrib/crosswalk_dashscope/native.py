@@ -17,10 +17,9 @@ from crosswalk.plugins import (
     SegmentType,
     ToolCallDelta,
     TrailingContentError,
-    UsageDetails,
     UsageInfo,
-    accept_count,
     accept_object,
+    counted,
     require_object,
     take_arguments,
     take_count,
@@ -38,6 +37,9 @@ _ANSWER_KEYS = {"output", "usage", "request_id", "code", "message", "status_code
 _CHAT_DIALECT = OpenAIChatDialect()
 _COUNT_PATHS = CountPaths(
     {
+        "prompt_tokens": "input_tokens",
+        "completion_tokens": "output_tokens",
+        "total_tokens": "total_tokens",
         "cached_tokens": "prompt_tokens_details.cached_tokens",
         "reasoning_tokens": "output_tokens_details.reasoning_tokens",
         **{
@@ -181,20 +183,7 @@ class NativeDialect:
         usage = accept_object(event, "usage")
         if not usage:
             return None
-        prompt_tokens, completion_tokens = (
-            accept_count(usage, "input_tokens"),
-            accept_count(usage, "output_tokens"),
-        )
-        if prompt_tokens is not None:
-            take_same(usage, "total_tokens", prompt_tokens + (completion_tokens or 0))
-        counts = _COUNT_PATHS.accept(usage)
-        return state.usage_info(
-            prompt_tokens,
-            completion_tokens,
-            cached_tokens=counts.pop("cached_tokens", None),
-            reasoning_tokens=counts.pop("reasoning_tokens", None),
-            details=UsageDetails(**counts) if counts else UsageDetails.EMPTY,
-        )
+        return counted(_COUNT_PATHS.accept(usage), state)
 
 
 def _is_error(event: dict[str, Any]) -> bool:
@@ -230,7 +219,7 @@ def _choice_deltas(
     if message is not None:
         yield from _calls(message, index, state, ends=ends)
         if not message:
-            del choice["message"]
+            choice.pop("message", None)
     if choice.get("logprobs") is not None:
         logprobs = _CHAT_DIALECT.logprobs(choice, text)
         if logprobs:

@@ -10,7 +10,7 @@ after its first finish word looks complete. Only in an array the missing end sho
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from typing import Any, ClassVar
 
@@ -187,25 +187,18 @@ class Gemini:
         return Recognition.NO
 
     @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. Tools that decode a capture without the provider's framing give an array."""
         if state.repeated_texts:
             state.own(Answers).add_repeated(state.repeated_texts)
         if is_interaction(event):
-            yield from interaction_deltas(event, state)
-            return
+            return interaction_deltas(event, state)
         if _is_of_layer(event, state):
-            yield from OPENAI_LAYER.map_delta(event, state)
-            return
-        if type(event) is not list:
-            yield from chunk_deltas(require_object(event), state)
-            return
-        for number, item in enumerate(event):
-            chunk = require_object(item, f"[{number}]")
-            yield from chunk_deltas(chunk, state)
-            usage = usage_info(chunk, state)
-            if usage is not None:
-                yield ResponseDelta(usage=usage)
+            deltas: Iterable[ResponseDelta] = OPENAI_LAYER.map_delta(event, state)
+            return deltas
+        return (
+            _array_deltas(event, state) if type(event) is list else chunk_deltas(require_object(event), state)
+        )
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
@@ -290,11 +283,26 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
         yield from _feedback_deltas(chunk, state)
 
 
-def _one_by_one(container: dict[str, Any], key: str) -> Iterator[dict[str, Any]]:
-    """Take the objects of an array, as :func:`take_objects`. It yields those before a wrong item, and then raises."""
+def _array_deltas(chunks: list[Any], state: MappingState) -> Iterator[ResponseDelta]:
+    """Return the deltas of an array that somebody else decoded, its reports included."""
+    for number, item in enumerate(chunks):
+        chunk = require_object(item, f"[{number}]")
+        yield from chunk_deltas(chunk, state)
+        usage = usage_info(chunk, state)
+        if usage is not None:
+            yield ResponseDelta(usage=usage)
+
+
+def _one_by_one(container: dict[str, Any], key: str) -> Iterable[dict[str, Any]]:
+    """Take the objects of an array, as :func:`take_objects`. Those before a wrong item come before the error."""
     items = container.get(key)
-    if type(items) is list:
-        yield from takewhile(lambda item: type(item) is dict, items)
+    if type(items) is list and not {dict}.issuperset(map(type, items)):
+        return _before_wrong(container, key)
+    return take_objects(container, key)
+
+
+def _before_wrong(container: dict[str, Any], key: str) -> Iterator[dict[str, Any]]:
+    yield from takewhile(lambda item: type(item) is dict, container[key])
     take_objects(container, key)
 
 
@@ -318,7 +326,7 @@ def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingStat
         answer.word = word
     elif word and word != answer.word:
         candidate.setdefault("finishReason", word)
-    if answer.word is not None:
+    if answer.word is not None and (answer.citations or answer.grounding or answer.ratings):
         for segment in answer.segments_beside():
             yield ResponseDelta(segment=segment, choice=choice)
     if word and (word not in _VAGUE_WORDS or answer.word in _VAGUE_WORDS):
@@ -331,7 +339,7 @@ def _end_deltas(
     """Return the end of an answer with *word*: its detail, then the word."""
     choice = answer.choice
     message = look_at(candidate, "finishMessage", str)
-    if word in _STOP_WORDS:
+    if word in _STOP_WORDS and answer.writer is not None:
         # Some streams leave out the end of the arguments. With any other word they are cut, and stay so.
         for fragment in answer.call_end(state):
             yield ResponseDelta(tool_call_delta=fragment, choice=choice)

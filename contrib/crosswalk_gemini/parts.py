@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import repeat
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -518,6 +519,7 @@ _INPUT, _OUTPUT, _INPUT_KEY = wire.MODALITIES.values()
 _MODALITY_KEYS = {_INPUT: True, "toolUsePromptTokensDetails": False, _OUTPUT: True, _INPUT_KEY: True}
 """The lists of counts by modality, and whether what is read of one is taken."""
 _NO_KEYS: frozenset[str] = frozenset()
+_NO_COUNTS: Mapping[str, int] = {}
 
 
 @attrs.define(eq=False, repr=False)
@@ -607,8 +609,8 @@ def _details(usage: dict[str, Any], counts: _Counts, state: MappingState) -> Usa
             )
             is_new = True
     if is_new:
-        prompt_counts, tool_counts, output_counts, cached_counts = (
-            modalities.get(name, {}) for name in _MODALITY_KEYS
+        prompt_counts, tool_counts, output_counts, cached_counts = map(
+            modalities.get, _MODALITY_KEYS, repeat(_NO_COUNTS)
         )
         counts.details = details_of(prompt_counts, tool_counts, output_counts, cached_counts, state)
         counts.prompt_list = b"" if encoded_list and any(usage.get(_INPUT, ())) else encoded_list
@@ -658,16 +660,15 @@ def details_of(
     state: MappingState,
 ) -> UsageDetails:
     """Counts by modality: of the prompt, of the tools' results, which are part of it, of the output and the cache."""
-    input_counts = {
-        name: prompt_counts.get(name, 0) + tool_counts.get(name, 0) for name in (*prompt_counts, *tool_counts)
-    }
-    for name in prompt_counts.keys() & tool_counts.keys():
-        state.note(f"usage.details.{name}_input_tokens", Provenance.DERIVED)
-    return UsageDetails(
-        **{f"{name}_input_tokens": tokens for name, tokens in input_counts.items()},
-        **{f"{name}_output_tokens": tokens for name, tokens in output_counts.items()},
-        **{f"{name}_cache_read_tokens": tokens for name, tokens in cached_counts.items()},
-    )
+    counts = {f"{name}_input_tokens": tokens for name, tokens in prompt_counts.items()}
+    for name, tokens in tool_counts.items():
+        if name in prompt_counts:
+            state.note(f"usage.details.{name}_input_tokens", Provenance.DERIVED)
+        counts[f"{name}_input_tokens"] = prompt_counts.get(name, 0) + tokens
+    for ending, tokens_by_modality in (("output", output_counts), ("cache_read", cached_counts)):
+        for name, tokens in tokens_by_modality.items():
+            counts[f"{name}_{ending}_tokens"] = tokens
+    return UsageDetails(**counts)
 
 
 def _are_thoughts_counted_twice(last_counts: dict[str, int], total: int | None) -> bool:

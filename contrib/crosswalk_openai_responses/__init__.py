@@ -22,10 +22,10 @@ from crosswalk.plugins import (
     ProviderInfo,
     Recognition,
     ResponseDelta,
-    UsageDetails,
     UsageInfo,
     WayBack,
     accept_object,
+    counted,
     hookimpl,
     look_at,
     look_at_cost,
@@ -34,7 +34,6 @@ from crosswalk.plugins import (
     require_object,
     responses as wire,
     take_error,
-    take_same,
     unknown_event,
 )
 from crosswalk_openai_responses.answer import Answer
@@ -147,12 +146,9 @@ class ResponsesDialect:
         if "prompt_tokens" in usage and "input_tokens" not in usage:
             return _CHAT_DIALECT.usage_info(usage, state)  # of a proxy that translates Chat Completions
         counts = _COUNT_PATHS.accept(usage)
-        look_at_count(usage, _TOTAL_KEY)
-        if "prompt_tokens" in counts:
-            take_same(usage, _TOTAL_KEY, counts["prompt_tokens"] + counts.get("completion_tokens", 0))
-        total_counts = {name: counts.pop(name, None) for name in wire.COUNTS if name != "total_tokens"}
-        details = UsageDetails(**counts, web_search_requests=_searches(event))
-        return state.usage_info(**total_counts, cost=look_at_cost(usage), details=details)
+        if (searches := _searches(event)) is not None:
+            counts["web_search_requests"] = searches
+        return counted(counts, state, look_at_cost(usage))
 
 
 def _searches(event: dict[str, Any]) -> int | None:
@@ -162,10 +158,7 @@ def _searches(event: dict[str, Any]) -> int | None:
 
 
 _CHAT_DIALECT: Final = OpenAIChatDialect()
-_TOTAL_KEY: Final = wire.COUNTS["total_tokens"]
-_COUNT_PATHS: Final = CountPaths(
-    {name: path for name, path in {**wire.COUNTS, **wire.DETAILS}.items() if path != _TOTAL_KEY}
-)
+_COUNT_PATHS: Final = CountPaths({**wire.COUNTS, **wire.DETAILS})
 _OPEN_RESPONSES_EVENTS = {theirs: wire.EVENTS[ours] for ours, theirs in wire.OPEN_RESPONSES.items()}
 
 

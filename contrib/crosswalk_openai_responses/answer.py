@@ -71,7 +71,7 @@ def number_parts(raw_item: Object) -> None:
     """Number the remaining parts of *raw_item*."""
     for name in wire.LISTS:
         parts = raw_item.get(name)
-        if type(parts) is list and all(type(part) is dict for part in parts):
+        if type(parts) is list and {dict}.issuperset(map(type, parts)):
             raw_item[name] = [numbered(part, number) for number, part in enumerate(parts) if part]
             if not raw_item[name]:
                 del raw_item[name]
@@ -414,17 +414,18 @@ class Answer(Texts):
         They are matched by id, else by place, else by type, because some servers end with other ids or another order.
         """
         pairs: dict[int, Item] = {}
-        _pair(output, "id", self.items, pairs)
-        matched_items = set(pairs.values())
-        for number, (item, raw_item) in enumerate(zip(self.items, output, strict=False)):
-            if (
-                number not in pairs
-                and item not in matched_items
-                and item.type in (None, raw_item.get("type"))
-            ):
-                pairs[number] = item
-                matched_items.add(item)
-        _pair(output, "type", [item for item in self.items if item not in matched_items], pairs)
+        if self.items:
+            _pair(output, "id", self.items, pairs)
+            matched_items = set(pairs.values())
+            for number, (item, raw_item) in enumerate(zip(self.items, output, strict=False)):
+                if (
+                    number not in pairs
+                    and item not in matched_items
+                    and item.type in (None, raw_item.get("type"))
+                ):
+                    pairs[number] = item
+                    matched_items.add(item)
+            _pair(output, "type", [item for item in self.items if item not in matched_items], pairs)
         for number, raw_item in enumerate(output):
             item = pairs.get(number) or self._add_item()
             self._identify(item, None, look_string(raw_item, "id") or None)

@@ -123,7 +123,7 @@ def _texts(answer: Answer, raw_item: Object, item: Item, state: MappingState) ->
     for name in wire.LISTS:
         parts = take_objects(raw_item, name)
         kinds = [look_string(part, "type") or "" for part in parts]
-        for last_part, other_parts in item.renumber(name, kinds):
+        for last_part, other_parts in item.renumber(name, kinds) if item.parts else ():
             answer.join(last_part, other_parts)
         for number, (kind, part) in enumerate(zip(kinds, parts, strict=True)):
             if kind in wire.PARTS:
@@ -399,10 +399,10 @@ def _take_finish(response: Object, details: Object, word: str | None, answer: An
 
 def _has_cut_message(output: Any) -> bool:
     """Return whether *output* has a message that is incomplete by its status."""
-    return type(output) is list and any(
-        type(item) is dict and item.get("type") == "message" and item.get("status") == "incomplete"
-        for item in output
-    )
+    for item in output if type(output) is list else ():
+        if type(item) is dict and item.get("type") == "message" and item.get("status") == "incomplete":
+            return True
+    return False
 
 
 # Texts and their parts.

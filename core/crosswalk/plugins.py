@@ -30,14 +30,26 @@ from crosswalk.errors import (
 )
 from crosswalk.lazy import face
 from crosswalk.mapping.blocks import (
+    CREATED as CREATED,
+    FINISH as FINISH,
+    ID as ID,
+    MODEL as MODEL,
+    REASONING as REASONING,
+    REFUSAL as REFUSAL,
+    TEXT as TEXT,
     Dialect as Dialect,
     DialectFamily as DialectFamily,
+    FieldRow as FieldRow,
+    FieldTable as FieldTable,
+    Said as Said,
     accept_legacy_logprobs as accept_legacy_logprobs,
     accept_logprobs as accept_logprobs,
+    count as count,
     event_type as event_type,
     logprob_of as logprob_of,
     look_at_cost as look_at_cost,
     look_at_time as look_at_time,
+    same as same,
     unknown_event as unknown_event,
 )
 from crosswalk.mapping.event import take_end as take_end
@@ -50,11 +62,9 @@ from crosswalk.mapping.failures import (
     take_error as take_error,
 )
 from crosswalk.mapping.openai_chat import (
-    CountPaths as CountPaths,
     Echo as Echo,
     OpenAIChatDialect as OpenAIChatDialect,
     take_arguments as take_arguments,
-    take_same_at as take_same_at,
     take_text as take_text,
 )
 from crosswalk.plain_errors import (
@@ -84,6 +94,7 @@ from crosswalk.plugin.hooks import (
 )
 from crosswalk.plugin.registry import requests_of as requests_of
 from crosswalk.plugin.state import (
+    CountPaths as CountPaths,
     MappingState as MappingState,
     accept_array as accept_array,
     accept_boolean as accept_boolean,
@@ -93,6 +104,7 @@ from crosswalk.plugin.state import (
     accept_object as accept_object,
     accept_objects as accept_objects,
     accept_string as accept_string,
+    counted as counted,
     is_number as is_number,
     leave_mistyped as leave_mistyped,
     look_at as look_at,
@@ -106,6 +118,7 @@ from crosswalk.plugin.state import (
     take_object as take_object,
     take_objects as take_objects,
     take_same as take_same,
+    take_same_at as take_same_at,
     take_string as take_string,
     take_strings as take_strings,
     take_whole as take_whole,

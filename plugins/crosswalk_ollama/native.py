@@ -5,32 +5,39 @@ Both endpoints and both forms are one shape: a body is a stream of one line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
 from crosswalk.plugins import (
+    CREATED,
+    ID,
+    MODEL,
+    REASONING,
+    TEXT,
     ErrorInfo,
     ErrorKind,
+    FieldRow,
+    FieldTable,
     FinishReason,
     MappingState,
     Provenance,
     Recognition,
     ResponseDelta,
+    Said,
     Segment,
     SegmentType,
     TokenLogprob,
-    ToolCallDelta,
-    UsageInfo,
     VendorErrors,
-    accept_count,
     accept_logprobs,
+    count,
     error_info,
     look_at_count,
     look_at_time,
     ollama as wire,
     refined,
     require_object,
+    same,
     take_arguments,
     take_boolean,
     take_error,
@@ -51,6 +58,58 @@ class _End:
     has_generated = False
 
 
+def _look_at_beginning(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Look at the time of a line, with up to nine digits and, in old versions, a local offset. The first one counts."""
+    if state.created is None and not state.has_spoken(0):
+        state.identify(created=look_at_time(event, key))
+
+
+def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Take the calls. Each element is a complete call, regardless of its index (section 3.2)."""
+    for call in take_objects(part, key):
+        function = take_object(call, "function") or {}
+        # An object. Clones of Ollama write its text, as in OpenAI's dialect.
+        arguments, _ = take_arguments(function)
+        index = function.get("index")
+        known_index = index if type(index) is int else None
+        fragment = state.take_tool_call(call, function, arguments=arguments, index=known_index, whole=True)
+        take_same(function, "index", fragment.index)
+        said.calls.append(fragment)
+
+
+def _take_images(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    for image in take_strings(part, key):
+        said.deltas.append(ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"encoding": "base64"})))
+
+
+def _take_logprobs(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    said.logprobs = take_logprobs(event)
+
+
+def _take_end(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    if take_boolean(event, key):
+        if (nanoseconds := look_at_count(event, "total_duration")) is not None:
+            state.request_duration = timedelta(microseconds=nanoseconds // 1000)
+        state.own(_End).has_generated = bool(event.get("eval_count"))
+        # A server before v0.1.35, or one that lost its runner, ends without a reason.
+        said.finish = take_string(event, "done_reason") or ""
+
+
+def _end_at_prompt(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """End the answer at the rendered prompt, asked for instead of an answer: the only object, though not done."""
+    if said.finish is None:
+        state.note("finish_reason", Provenance.DERIVED)
+        said.deltas.append(ResponseDelta(finish_reason=FinishReason.STOP))
+
+
+_PART = {
+    "thinking": REASONING,
+    "tool_calls": FieldRow("tool_calls", _take_calls),
+    "images": FieldRow("segments", _take_images),
+}
+"""The rows of a message, or of a line of ``/api/generate``, beside its text."""
+
+
 class NativeDialect:
     """The mapping hooks for the native endpoints.
 
@@ -59,8 +118,26 @@ class NativeDialect:
     """
 
     message_paths = ("message", "*")
-    text_paths = ("message.content", "message.thinking", "response", "thinking")
     finish_reasons = wire.FINISH_REASONS
+    fields = FieldTable(
+        {
+            "id": ID,
+            "model": MODEL,
+            "created": CREATED,
+            "created_at": FieldRow("created", _look_at_beginning),
+            "message.role": same("assistant"),
+            "message.content": TEXT,
+            **{f"message.{key}": row for key, row in _PART.items()},
+            "response": TEXT,
+            **_PART,
+            "logprobs": FieldRow("logprobs", _take_logprobs),
+            "done": FieldRow("finish_reason", _take_end),
+            "_debug_info": FieldRow("finish_reason", _end_at_prompt),
+            **{key: count(name) for name, key in wire.COUNTS.items()},
+        }
+    )
+    text_paths = fields.text_paths
+    map_usage = staticmethod(fields.map_usage)
 
     def recognizes(self, event: Any) -> Recognition:
         """Return whether *event* is a line of this dialect. An error line could come from any server."""
@@ -74,44 +151,10 @@ class NativeDialect:
         """Return reasoning, text and tool calls of one line, then its end if it is the last."""
         event = require_object(event)
         if "error" in event and event["error"] is not None:
-            yield take_error(event, ollama_error(None, event))
-            return
+            return (take_error(event, ollama_error(None, event)),)
         if "message" not in event and "response" not in event:
             raise unknown_event(event, "it has no message and no response")
-        state.take_identity(event)
-        if state.created is None and not state.has_spoken(0):  # what comes later is not when it began
-            # With up to nine digits and, in old versions, a local offset.
-            state.identify(created=look_at_time(event, "created_at"))
-        part = take_object(event, "message")
-        if part is None:
-            part, content = event, take_string(event, "response")
-        else:
-            content = take_string(part, "content")
-            if "role" in part:
-                take_same(part, "role", "assistant")
-        reasoning = take_string(part, "thinking") if "thinking" in part else None
-        logprobs = take_logprobs(event) if "logprobs" in event else None
-        if content or reasoning or logprobs:
-            yield ResponseDelta(
-                content_delta=content or None, reasoning_delta=reasoning or None, logprobs=logprobs
-            )
-        if part:
-            for call in _tool_calls(part, state):
-                yield ResponseDelta(tool_call_delta=call)
-            for image in take_strings(part, "images"):
-                yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"encoding": "base64"}))
-        if take_boolean(event, "done"):
-            nanoseconds = look_at_count(event, "total_duration")
-            if nanoseconds is not None:
-                state.request_duration = timedelta(microseconds=nanoseconds // 1000)
-            # A server before v0.1.35, or one that lost its runner, ends without a reason.
-            reason = take_string(event, "done_reason") or ""
-            state.own(_End).has_generated = bool(event.get("eval_count"))
-            yield ResponseDelta(raw_finish_reason=reason)
-        elif "_debug_info" in event:
-            # The rendered prompt, asked for instead of an answer: the only object, though not done.
-            state.note("finish_reason", Provenance.DERIVED)
-            yield ResponseDelta(finish_reason=FinishReason.STOP)
+        return self.fields.map_delta(event, state)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """Return the reason for ``done_reason``. Without any, it depends on whether text was generated (section 4)."""
@@ -119,29 +162,10 @@ class NativeDialect:
             return FinishReason.STOP if state.own(_End).has_generated else FinishReason.ERROR
         return self.finish_reasons.get(reason)
 
-    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """Take the counts of the last line. A missing one is unknown, not 0 (section 5)."""
-        if "eval_count" not in event and "prompt_eval_count" not in event:
-            return None
-        return state.usage_info(*(accept_count(event, name) for name in wire.COUNTS.values()))
-
 
 def take_logprobs(event: dict[str, Any], text: str | None = None) -> tuple[TokenLogprob, ...] | None:
     """The log probabilities of a line, whatever its *text*."""
     return accept_logprobs(event, "logprobs")
-
-
-def _tool_calls(part: dict[str, Any], state: MappingState) -> Iterator[ToolCallDelta]:
-    """Take the calls. Each element is a complete call, regardless of its index (section 3.2)."""
-    for call in take_objects(part, "tool_calls"):
-        function = take_object(call, "function") or {}
-        # An object. Clones of Ollama write its text, as in OpenAI's dialect.
-        arguments, _ = take_arguments(function)
-        index = function.get("index")
-        known_index = index if type(index) is int else None
-        fragment = state.take_tool_call(call, function, arguments=arguments, index=known_index, whole=True)
-        take_same(function, "index", fragment.index)
-        yield fragment
 
 
 def ollama_error(status: int | None, body: Any) -> ErrorInfo:

@@ -10,6 +10,7 @@ from crosswalk import (
     ConfigurationError,
     ErrorKind,
     FinishReason,
+    MappingError,
     Provenance,
     UnknownEventError,
     WireTypeError,
@@ -132,6 +133,17 @@ def test_calls_without_function_are_calls(call: dict[str, Any]) -> None:
     assert [(call.name, call.parsed()) for call in answer.tool_calls] == [("f", {"a": 1})] * 2
     assert (answer.finish_reason, answer.text) == (FinishReason.TOOL_CALLS, "")
     assert not [key for key in answer.metadata.extensions if key != "result"]
+
+
+@pytest.mark.parametrize("function", [{}, None])
+def test_a_call_beside_an_empty_function_has_its_own_name(function: Any) -> None:
+    call = {"name": "f", "arguments": {"a": 1}, "function": function}
+    answer = one("cloudflare", enveloped({"response": None, "tool_calls": [call]}))
+    assert [(found.name, found.parsed()) for found in answer.tool_calls] == [("f", {"a": 1})]
+    assert answer.metadata.extensions.thawed() == {}
+    nameless = enveloped({"response": None, "tool_calls": [{"function": function}]})
+    with pytest.raises(MappingError, match="tool call 0 has no name"):
+        one("cloudflare", nameless)
 
 
 def test_what_a_call_says_more_stays_in_the_extensions() -> None:

@@ -175,6 +175,12 @@ def test_what_a_call_says_more_stays_in_the_extensions() -> None:
     }
 
 
+def test_an_empty_message_says_nothing() -> None:
+    answer = stream(text("Hi"), says({}, "stop"))
+    assert (answer.text, answer.finish_reason) == ("Hi", "stop")
+    assert one("dashscope", says({}, "stop")).metadata.extensions.thawed() == {}
+
+
 def test_a_second_answer_is_refused() -> None:
     assert isinstance(
         outcome("dashscope", sse(text("Hi", "stop"), text("Ho"), done=False))[1], TrailingContentError

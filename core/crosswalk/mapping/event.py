@@ -237,7 +237,9 @@ def _is_bare(delta: ResponseDelta) -> bool:
 def has_only_its_end(delta: ResponseDelta) -> bool:
     """Return whether *delta*, apart from counts, only has the end of its choice."""
     return not (
-        has_output(delta)
+        delta.content_delta is not None
+        or delta.reasoning_delta is not None
+        or delta.tool_call_delta is not None
         or delta.refusal_delta is not None
         or delta.segment is not None
         or delta.correction is not None

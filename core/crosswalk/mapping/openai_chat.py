@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from functools import cached_property, lru_cache
-from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -26,10 +25,10 @@ from crosswalk.plugin.hooks import (
 )
 from crosswalk.plugin.registry import registry
 from crosswalk.plugin.state import (
+    CountPaths,
     MappingState,
-    accept_count,
     accept_object,
-    look_at_count,
+    counted,
     require_object,
     take_count,
     take_object,
@@ -40,8 +39,8 @@ from crosswalk.plugin.state import (
 from crosswalk.types.delta import ResponseDelta, ended, said
 from crosswalk.types.json import dump_json, same_json
 from crosswalk.types.message import CallKind, ToolCallDelta
-from crosswalk.types.usage import Provenance, UsageDetails, UsageInfo
-from crosswalk.types.values import PAUSES, FinishReason, Segment, SegmentType, TokenLogprob, unchecked
+from crosswalk.types.usage import Provenance, UsageInfo
+from crosswalk.types.values import PAUSES, FinishReason, Segment, SegmentType, TokenLogprob
 from crosswalk.wire import chat as wire
 from crosswalk.wire.chat import SPEECH
 
@@ -209,7 +208,6 @@ class Echo:
 # The values in events of OpenAI's chat dialect: texts, arguments and counts, in the forms of servers, and back.
 
 
-_LARGEST_COUNT: Final = 2**63 - 1
 MULTI_PATH_COUNTS: Final = tuple(name for name, path in wire.COUNTS.items() if "." in path)
 """The counts with different paths on some servers."""
 _OPENAI_PATHS: Final = {**wire.COUNTS, **wire.DETAILS}
@@ -270,65 +268,6 @@ def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[st
     if type(function.get(key)) is dict:
         return dump_json(function.pop(key)).decode(), True
     return take_string(function, key), False
-
-
-class CountPaths:
-    """Where a server's usage object has its counts, by the objects in it.
-
-    Args:
-        paths: the path of each count, by its name, or several. The first that has the count decides.
-    """
-
-    def __init__(self, paths: Mapping[str, str | tuple[str, ...]]) -> None:
-        names_by_object: dict[tuple[int, tuple[str, ...]], dict[str, str]] = {}
-        for name, count_paths in paths.items():
-            for rank, path in enumerate((count_paths,) if isinstance(count_paths, str) else count_paths):
-                groups, key = _split(path)
-                names_by_object.setdefault((rank, groups), {}).setdefault(key, name)
-        ranked_objects = sorted(names_by_object, key=itemgetter(0))
-        self._objects = tuple((groups, names_by_object[rank, groups]) for rank, groups in ranked_objects)
-
-    def accept(self, usage: dict[str, Any]) -> dict[str, int]:
-        """Take the counts of *usage* by name, and those at later paths that are equal. Mistyped ones stay, and are noted."""
-        counts: dict[str, int] = {}
-        for groups, name_by_key in self._objects:
-            holder = usage
-            for group in groups:
-                holder = (accept_object(holder, group) or {}) if group in holder else {}
-            for key in [*holder]:
-                name = name_by_key.get(key)
-                if name is None:
-                    continue
-                count = holder[key]
-                if name in counts:
-                    take_same(holder, key, counts[name])
-                elif type(count) is int and 0 <= count <= _LARGEST_COUNT:
-                    counts[name] = count
-                    del holder[key]
-                else:
-                    accept_count(holder, key)
-        return counts
-
-
-def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
-    """Take the value at *path* if it repeats *known*, or is ``null``."""
-    groups, name = _split(path)
-    holder = _object_at(container, groups)
-    if name in holder:
-        take_same(holder, name, known)
-
-
-def _object_at(container: dict[str, Any], groups: tuple[str, ...]) -> dict[str, Any]:
-    """Return the object at the end of *groups*, or an empty one if the path does not exist."""
-    for group in groups:
-        container = (accept_object(container, group) or {}) if group in container else {}
-    return container
-
-
-@lru_cache(maxsize=256)
-def _split(path: str) -> tuple[tuple[str, ...], str]:
-    *groups, name = path.split(".")
-    return tuple(groups), name
 
 
 def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
@@ -819,27 +758,13 @@ class OpenAIChatDialect:
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
         """Return the counts of a usage object, or ``None`` without any."""
-        prompt_tokens = accept_count(usage, "prompt_tokens")
-        completion_tokens = accept_count(usage, "completion_tokens")
-        look_at_count(usage, "total_tokens")
-        if prompt_tokens is not None:
-            take_same(usage, "total_tokens", prompt_tokens + (completion_tokens or 0))
-        if not usage:
-            return state.usage_info(prompt_tokens, completion_tokens)
         counts = self._count_paths.accept(usage)
-        return state.usage_info(
-            prompt_tokens,
-            completion_tokens,
-            cached_tokens=counts.pop("cached_tokens", None),
-            reasoning_tokens=counts.pop("reasoning_tokens", None),
-            cache_write_tokens=counts.pop("cache_write_tokens", None),
-            cost=look_at_cost(usage, self.cost_currency) if usage else None,
-            details=unchecked(UsageDetails, **counts) if counts else UsageDetails.EMPTY,
-        )
+        return counted(counts, state, look_at_cost(usage, self.cost_currency) if usage else None)
 
     @cached_property
     def _count_paths(self) -> CountPaths:
-        return CountPaths({**{name: getattr(self, name) for name in MULTI_PATH_COUNTS}, **self.usage_details})
+        own_paths = {name: getattr(self, name) for name in MULTI_PATH_COUNTS}
+        return CountPaths({**wire.COUNTS, **own_paths, **self.usage_details})
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:

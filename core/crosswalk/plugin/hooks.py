@@ -164,7 +164,7 @@ API_MINOR: Final = 2
 """The minor version of the plugin API. It grows with each new name, argument or field.
 
 1.1: ``framing`` gets the content type. 1.2: ``ProviderInfo.names``, bounds for ``accept_number``, a text as time for
-``take_identity``, and requests of ``OpenAIChatDialect``.
+``take_identity``, requests of ``OpenAIChatDialect``, and tables of fields.
 """
 
 

@@ -136,6 +136,11 @@ class Mapper:
     lookup: Callable[[str], Mapper] | None = None
     shipped: Mapper | None = None
     _dialects: dict[str, tuple[Mapper, Mapper]] = attrs.field(factory=dict, init=False)
+    _framing_count: int = attrs.field(init=False)  # of the arguments of the framing
+
+    @_framing_count.default
+    def _count_framing(self) -> int:
+        return 0 if self.info.framing is None else _positional_count(self.info.framing)
 
     def dialect_of(self, event: Any) -> Mapper | None:
         """Return the mapper that reads an answer with *event* in it: this one, or that of a dialect that the server
@@ -184,8 +189,7 @@ class Mapper:
         framing = self.info.framing
         if framing is None:
             return None
-        arguments = (start, limits, content_type)[: _positional_count(framing)]
-        decoder = self.call_framing(framing, *arguments)
+        decoder = self.call_framing(framing, *(start, limits, content_type)[: self._framing_count])
         if decoder is None or isinstance(decoder, NeedMore):
             return decoder
         if not all(callable(getattr(decoder, name, None)) for name in ("decode", "flush")):

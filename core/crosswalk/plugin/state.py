@@ -6,8 +6,10 @@ import math
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -24,7 +26,7 @@ from crosswalk.types.answer import AnswerDraft, CallDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import same_json
 from crosswalk.types.message import ToolCallDelta, arguments_delta
-from crosswalk.types.response import ChatResponse, as_utc
+from crosswalk.types.response import ChatResponse, as_utc, is_canonical
 from crosswalk.types.usage import (
     LONGEST,
     Cost,
@@ -40,7 +42,9 @@ from crosswalk.types.values import (
     FinishReason,
     Segment,
     error_segment,
+    unchecked,
 )
+from crosswalk.wire.chat import COUNTS
 
 # ------------------------------------------------------------------------------------ take
 # Read an event by taking: a hook removes the values that it understands, and the remaining ones reach the extensions.
@@ -178,14 +182,9 @@ def take_array(container: dict[str, Any], key: str) -> list[Any]:
     Objects and arrays in it are to be taken apart. An array without any is taken whole.
     """
     value = container.get(key)
-    if type(value) is list:
-        if not any(type(item) is dict or type(item) is list for item in value):
-            del container[key]
-        return value
-    if value is None:
-        container.pop(key, None)
-        return []
-    raise _refuse(container, key, "array", value)
+    if value is not None and type(value) is not list:
+        raise _refuse(container, key, "array", value)
+    return accept_array(container, key)
 
 
 def take_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -202,7 +201,7 @@ def take_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
         if not value:
             del container[key]
         return value
-    return take_array(container, key)
+    return take_array(container, key) if value is not None else container.pop(key, None) or []
 
 
 def take_strings(container: dict[str, Any], key: str) -> list[str]:
@@ -295,22 +294,30 @@ def accept_object(container: dict[str, Any], key: str) -> dict[str, Any] | None:
 def accept_array(container: dict[str, Any], key: str) -> list[Any]:
     """Return the array under *key*, as :func:`take_array` does. A value of another type stays, and is noted."""
     value = container.get(key)
-    if value is None or type(value) is list:
-        return take_array(container, key)
-    _leave(container, key)
+    if type(value) is list:
+        if _CONTAINER_TYPES.isdisjoint(map(type, value)):
+            del container[key]
+        return value
+    if value is None:
+        container.pop(key, None)
+    else:
+        _leave(container, key)
     return []
 
 
 def accept_objects(container: dict[str, Any], key: str) -> list[dict[str, Any]]:
     """Return the objects in the array under *key*, each to be taken apart. Other items stay, and are noted."""
+    items = container.get(key)
+    if type(items) is list and items and {dict}.issuperset(map(type, items)):
+        return items
     items = accept_array(container, key)
-    objects = [item for item in items if type(item) is dict]
-    if len(objects) < len(items):
-        container[key] = items
-        for number, item in enumerate(items):
-            if type(item) is not dict:
-                _leave(items, number)
-    return objects
+    if not items:
+        return items
+    container[key] = items
+    for number, item in enumerate(items):
+        if type(item) is not dict:
+            _leave(items, number)
+    return [item for item in items if type(item) is dict]
 
 
 def is_number(value: object) -> bool:
@@ -379,7 +386,7 @@ def _without(noted_keys: Container[tuple[int, Any]], value: Any) -> Any:
     return fields
 
 
-_CONTAINER_TYPES: Final = (dict, list)
+_CONTAINER_TYPES: Final = frozenset({dict, list})
 
 
 def path_to(value: Any, container: Any) -> str | None:
@@ -457,6 +464,91 @@ def empty_containers(event: Any) -> dict[int, Any]:
                     next_level.append(child)
         level = next_level
     return containers_by_id
+
+
+# ---------------------------------------------------------------------------------- counts
+# Where a server's usage object has its counts.
+
+
+class CountPaths:
+    """Where a server's usage object has its counts, by the objects in it.
+
+    Args:
+        paths: the path of each count, by its name, or several. The first that has the count decides. ``total_tokens`` has
+            one path, and is taken if it is the sum.
+    """
+
+    def __init__(self, paths: Mapping[str, str | Iterable[str]]) -> None:
+        names_by_object: dict[tuple[int, tuple[str, ...]], dict[str, str]] = {}
+        self._total: tuple[tuple[str, ...], str] | None = None
+        for name, count_paths in paths.items():
+            for rank, path in enumerate((count_paths,) if isinstance(count_paths, str) else count_paths):
+                groups, key = _split(path)
+                if name == "total_tokens":
+                    self._total = groups, key
+                    continue
+                names_by_object.setdefault((rank, groups), {}).setdefault(key, name)
+        ranked_objects = sorted(names_by_object, key=itemgetter(0))
+        self._objects = tuple((groups, names_by_object[rank, groups]) for rank, groups in ranked_objects)
+
+    def accept(self, usage: dict[str, Any]) -> dict[str, int]:
+        """Take the counts of *usage* by name, and those at later paths that are equal. Mistyped ones stay, and are noted."""
+        counts: dict[str, int] = {}
+        for groups, name_by_key in self._objects:
+            holder = usage
+            for group in groups:
+                holder = (accept_object(holder, group) or {}) if group in holder else {}
+            for key in [*holder]:
+                name = name_by_key.get(key)
+                if name is None:
+                    continue
+                count = holder[key]
+                if name in counts:
+                    take_same(holder, key, counts[name])
+                elif type(count) is int and 0 <= count <= _LARGEST_COUNT:
+                    counts[name] = count
+                    del holder[key]
+                else:
+                    accept_count(holder, key)
+        if self._total is not None:
+            groups, key = self._total
+            holder = _object_at(usage, groups) if groups else usage
+            if key in holder:
+                total = look_at_count(holder, key)
+                known_total = counts.get("prompt_tokens", 0) + counts.get("completion_tokens", 0)
+                if "prompt_tokens" in counts and (total == known_total or holder[key] is None):
+                    del holder[key]
+        return counts
+
+
+def counted(counts: Mapping[str, int], state: MappingState, cost: Cost | None = None) -> UsageInfo | None:
+    """Return the report of *counts* by name, as :meth:`CountPaths.accept` returns them, or ``None`` without any."""
+    if counts.keys() <= {"prompt_tokens", "completion_tokens"}:  # as in streams that count in every event
+        return state.usage_info(counts.get("prompt_tokens"), counts.get("completion_tokens"), cost=cost)
+    sent_counts = {name: counts.get(name) for name in COUNTS if name != "total_tokens"}
+    details = UsageDetails.EMPTY if counts.keys() <= COUNTS.keys() else unchecked(UsageDetails, **counts)
+    return state.usage_info(**sent_counts, cost=cost, details=details)
+
+
+def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
+    """Take the value at *path* if it repeats *known*, or is ``null``."""
+    groups, name = _split(path)
+    holder = _object_at(container, groups)
+    if name in holder:
+        take_same(holder, name, known)
+
+
+def _object_at(container: dict[str, Any], groups: tuple[str, ...]) -> dict[str, Any]:
+    """Return the object at the end of *groups*, or an empty one if the path does not exist."""
+    for group in groups:
+        container = (accept_object(container, group) or {}) if group in container else {}
+    return container
+
+
+@lru_cache(maxsize=256)
+def _split(path: str) -> tuple[tuple[str, ...], str]:
+    *groups, name = path.split(".")
+    return tuple(groups), name
 
 
 # ----------------------------------------------------------------------------------- calls
@@ -684,28 +776,33 @@ class MappingState(AnswerDraft):
             WireTypeError: the id or the model is not a string.
         """
         # Most servers repeat all three in every event: one comparison removes equal ones.
-        if event.get(id) == self.id is not None:
-            del event[id]
-        elif sent_id := take_string(event, id):
+        sent_id = event.pop(id, None)
+        if sent_id is not None and sent_id != self.id:
+            if type(sent_id) is not str:
+                event[id] = sent_id
+                raise _refuse(event, id, "string", sent_id)
             if self.id is None:
-                self.id = sent_id
-            else:
+                self.id = sent_id or None
+            elif sent_id:
                 self.has_other_ids, event[id] = True, sent_id
-        if event.get(model) == self.model is not None:
-            del event[model]
-        elif sent_model := take_string(event, model):
+        sent_model = event.pop(model, None)
+        if sent_model is not None and sent_model != self.model:
+            if type(sent_model) is not str:
+                event[model] = sent_model
+                raise _refuse(event, model, "string", sent_model)
             if self.model is None:
-                self.model = sent_model
-            else:
+                self.model = sent_model or None
+            elif sent_model:
                 event[model] = sent_model
         value = event.get(created)
         if value is not None:
             if value == self._raw_created and type(value) is type(self._raw_created):
                 del event[created]
             else:
-                self._take_created(event, created)
+                self.take_created(event, created)
 
-    def _take_created(self, event: dict[str, Any], key: str) -> None:
+    def take_created(self, event: dict[str, Any], key: str) -> None:
+        """Take the time of creation under *key* of *event*, as :meth:`take_identity` does."""
         value = event[key]
         if type(value) not in (int, float, str):
             leave_mistyped(event, key)
@@ -729,8 +826,6 @@ class MappingState(AnswerDraft):
         Raises:
             PluginError: a response has no field there.
         """
-        from crosswalk.types.response import is_canonical  # most answers need no note
-
         if type(path) is not str or not is_canonical(path):
             raise PluginError(
                 f"provider {self.provider!r}: it notes {path!r}, which is not a field of a response",
@@ -739,7 +834,7 @@ class MappingState(AnswerDraft):
         if provenance is None:
             self.provenance.pop(path, None)
         else:
-            self.provenance[path] = Provenance(provenance)
+            self.provenance[path] = provenance if type(provenance) is Provenance else Provenance(provenance)
 
     def note_unknown_part(self) -> None:
         """Note that a part in the place of text has a type that no mapping knows.
@@ -786,8 +881,11 @@ class MappingState(AnswerDraft):
     def report(self, usage: UsageInfo) -> None:
         """Take a usage report. A later report replaces an earlier one, field by field."""
         earlier_usage, provenance = self.usage, self.provenance
+        if earlier_usage is None:
+            self.usage = usage
+            return
         absent_names: list[str] = []
-        if earlier_usage is not None and provenance:
+        if provenance:
             if provenance.get("usage.prompt_tokens") is _ABSENT and earlier_usage.prompt_tokens:
                 absent_names.append("prompt_tokens")
             if provenance.get("usage.completion_tokens") is _ABSENT and earlier_usage.completion_tokens:

@@ -193,13 +193,17 @@ _set_and_check: Final = ResponseDelta.__init__
 
 
 @functools.wraps(_set_and_check)
-def _set(self: ResponseDelta, index: int = UNNUMBERED, **fields: Any) -> None:
-    text = fields.get("content_delta")
-    is_plain = len(fields) == 1 and type(text) is str and text.isascii()
-    if is_plain and type(index) is int and UNNUMBERED <= index <= LARGEST:  # no check could fail
-        vars(self).update(fields, index=index)
-    else:
-        _set_and_check(self, index, **fields)
+def _set(self: ResponseDelta, index: int = UNNUMBERED, *, choice: int = 0, **fields: Any) -> None:
+    if (
+        len(fields) == 1
+        and type(index) is type(choice) is int
+        and UNNUMBERED <= index <= LARGEST >= choice >= 0
+    ):
+        for name, value in fields.items():
+            if name in _TEXT_FIELDS and type(value) is str and value.isascii():  # no check could fail
+                self.__dict__.update(fields, index=index, choice=choice)
+                return
+    _set_and_check(self, index, choice=choice, **fields)
 
 
 ResponseDelta.__init__ = _set  # type: ignore[method-assign]

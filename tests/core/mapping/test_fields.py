@@ -1,0 +1,298 @@
+"""Tables of fields: a dialect that says as data what it understands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import permutations
+from typing import Any, ClassVar
+
+import pytest
+
+from crosswalk import ChatResponse, Registry, normalize
+from crosswalk.errors import IncompleteStreamError, TrailingContentError, UnknownEventError, WireTypeError
+from crosswalk.plugins import (
+    CREATED,
+    FINISH,
+    ID,
+    MODEL,
+    REASONING,
+    REFUSAL,
+    TEXT,
+    FieldRow,
+    FieldTable,
+    FinishReason,
+    MappingState,
+    ProviderInfo,
+    ResponseDelta,
+    Said,
+    Segment,
+    SegmentType,
+    UsageInfo,
+    accept_logprobs,
+    count,
+    hookimpl,
+    same,
+    take_objects,
+    take_string,
+    unknown_event,
+)
+
+
+def take_calls(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    for call in take_objects(holder, key):
+        arguments = take_string(call, "with")
+        said.calls.append(state.take_tool_call(call, name="tool", arguments=arguments, whole=True))
+
+
+def take_picture(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    said.deltas.append(ResponseDelta(segment=Segment(SegmentType.MEDIA, take_string(holder, key) or "")))
+
+
+def take_logprobs(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    said.logprobs = accept_logprobs(holder, key)
+
+
+def refuse_omen(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    raise unknown_event(holder, "an omen")
+
+
+TABLE = FieldTable(
+    {
+        "run": ID,
+        "engine": MODEL,
+        "began": CREATED,
+        "say.text": TEXT,
+        "say.by": same("heron"),
+        "whole": TEXT,
+        "think": REASONING,
+        "no": REFUSAL,
+        "odds": FieldRow("logprobs", take_logprobs),
+        "tools": FieldRow("tool_calls", take_calls),
+        "picture": FieldRow("segments", take_picture),
+        "parts[].text": TEXT,
+        "parts[].why": FINISH,
+        "why": FINISH,
+        "omen": FieldRow("error", refuse_omen),
+        "used.in": count("prompt_tokens"),
+        "used.out": count("completion_tokens"),
+        "used.old_out": count("completion_tokens"),
+        "used.seen": count("image_input_tokens"),
+        "used.all": count("total_tokens"),
+    }
+)
+
+
+class Heron:
+    """A provider that is nothing but its table."""
+
+    fields: ClassVar[FieldTable] = TABLE
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Heron", api="1.2", text_paths=self.fields.text_paths)
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        return self.fields.map_delta(event, state)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason:
+        return FinishReason(reason)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        return self.fields.map_usage(event, state)
+
+
+def read(*events: dict[str, Any], plugin: Any = None) -> ChatResponse:
+    registry = Registry(installed=[])
+    registry.register(plugin or Heron(), "heron")
+    return normalize(b"\n".join(json.dumps(event).encode() for event in events), "heron", registry=registry)
+
+
+def test_a_table_alone_reads_a_stream() -> None:
+    response = read(
+        {"run": "r1", "engine": "e", "began": 1_700_000_000, "think": "Hm.", "wind": {"from": "north"}},
+        {"run": "r1", "engine": "e", "began": 1_700_000_000, "say": {"by": "heron", "text": "Hel"}},
+        {"say": {"by": "heron", "text": "lo"}, "empty": {}},
+        {"why": "length", "used": {"in": 3, "out": 2, "seen": 1, "more": 9}},
+    )
+    assert (response.text, response.reasoning, response.finish_reason) == ("Hello", "Hm.", "length")
+    assert (response.id, response.model, response.created.year) == ("r1", "e", 2023)
+    assert (response.usage.prompt_tokens, response.usage.details.image_input_tokens) == (3, 1)
+    assert response.metadata.extensions == {"wind": {"from": "north"}, "empty": {}, "used": {"more": 9}}
+
+
+def test_calls_segments_and_other_words_come_in_the_canonical_order_whatever_the_order_of_keys() -> None:
+    event = {
+        "why": "stop",
+        "picture": "p",
+        "tools": [{"tool": "fly", "with": "{}"}],
+        "no": "Not now",
+        "odds": [{"token": "Hi", "logprob": -1.0}],
+        "say": {"text": "Hi"},
+    }
+    readings = [read(dict(order)) for order in [*permutations(event.items())][::29]]
+    first = readings[0]
+    assert [segment.type.value for segment in first.segments] == ["text", "refusal", "tool_call", "media"]
+    assert (first.refusal, first.logprobs[0].token, first.finish_reason) == ("Not now", "Hi", "tool_calls")
+    assert {(each.segments, each.tool_calls, each.refusal, each.logprobs) for each in readings} == {
+        (first.segments, first.tool_calls, first.refusal, first.logprobs)
+    }
+    assert not first.metadata.extensions
+
+
+@pytest.mark.parametrize(
+    ("event", "place"),
+    [
+        ({"say": {"text": 7}, "think": "Hm.", "whole": "kept", "why": "stop"}, "say.text"),
+        ({"run": {"a": 1}, "whole": "kept", "why": "stop"}, "run"),
+        ({"whole": "kept", "say": ["no object"], "why": "stop"}, "say"),
+        ({"whole": "kept", "parts": [{"text": 1}, {"text": "kept"}]}, "parts[0].text"),
+        ({"whole": "kept", "why": False, "tools": [{"tool": 1}]}, "tools[0].tool"),
+    ],
+)
+def test_a_wrong_type_is_told_when_the_rest_has_been_read(event: dict[str, Any], place: str) -> None:
+    with pytest.raises(WireTypeError) as caught:
+        read(event)
+    assert f"event 1, {place}: expected" in str(caught.value)
+    assert caught.value.partial is not None
+    assert caught.value.partial.text.startswith("kept")
+
+
+def test_what_says_the_same_again_is_taken_and_what_differs_stays() -> None:
+    again = read({"say": {"text": "Hi"}, "whole": "Hi", "parts": [{"text": ""}], "why": "stop"})
+    other = read({"say": {"text": "Hi", "by": "stork"}, "whole": "Ho", "engine": "e", "why": "stop"})
+    assert (again.text, again.metadata.extensions) == ("Hi", {})
+    assert (other.text, other.metadata.extensions) == ("Hi", {"say": {"by": "stork"}, "whole": "Ho"})
+    assert read({"say": {"text": "Hi"}, "whole": "", "why": "stop"}).metadata.extensions == {}
+    later = read({"engine": "e", "whole": "Hi"}, {"engine": "f", "began": None, "think": None, "why": "stop"})
+    assert (later.model, later.metadata.extensions) == ("e", {"engine": "f", "began": None})
+
+
+def test_of_two_rows_with_a_count_the_first_decides_whatever_the_order_in_the_event() -> None:
+    for used in ({"old_out": 5, "out": 2}, {"out": 2, "old_out": 5}):
+        response = read({"whole": "Hi", "why": "stop", "used": used})
+        assert response.usage.completion_tokens == 2
+        assert response.metadata.extensions == {"used": {"old_out": 5}}
+    assert read({"why": "stop", "used": {"out": 2, "old_out": 2}}).metadata.extensions == {}
+    assert read({"why": "stop", "used": {"old_out": 5}}).usage.completion_tokens == 5
+
+
+def test_a_total_is_taken_if_it_is_the_sum() -> None:
+    def left(used: dict[str, Any]) -> dict[str, Any]:
+        return read({"whole": "Hi", "why": "stop", "used": used}).metadata.extensions.thawed()
+
+    assert (
+        left({"in": 3, "out": 2, "all": 5}) == left({"in": 3, "all": 3}) == left({"in": 3, "all": None}) == {}
+    )
+    assert left({"in": 3, "out": 2, "all": 6}) == {"used": {"all": 6}}
+    assert left({"out": 2, "all": 2}) == {"used": {"all": 2}}
+    assert left({"in": 3, "all": "3"}) == {"used": {"all": "3"}}
+
+
+def test_a_count_of_a_wrong_type_stays_and_is_noted() -> None:
+    mistyped = read({"whole": "Hi", "why": "stop", "used": {"in": "3", "out": 2}, "began": "noon"})
+    assert mistyped.metadata.extensions == {"used": {"in": "3"}, "began": "noon"}
+    assert mistyped.metadata.provenance["metadata.extensions.used.in"] == "mistyped"
+    assert mistyped.metadata.provenance["metadata.extensions.began"] == "mistyped"
+
+
+def test_each_object_of_an_array_speaks_for_itself() -> None:
+    parts = [{"text": "Hel", "mood": "calm"}, {"text": "lo"}, {"why": "length"}]
+    response = read({"parts": parts})
+    assert (response.text, response.finish_reason) == ("Hello", "length")
+    assert response.metadata.extensions == {"parts": [{"mood": "calm"}, {}, {}]}
+    assert read({"parts": [{"text": "Hello"}], "why": "stop"}).metadata.extensions == {}
+
+
+def test_an_empty_finish_word_is_no_end() -> None:
+    assert read({"whole": "Hel", "why": ""}, {"whole": "lo", "why": "stop"}).text == "Hello"
+    with pytest.raises(IncompleteStreamError):
+        read({"whole": "Hel", "why": ""})
+
+
+def test_another_id_after_the_end_is_another_answer() -> None:
+    with pytest.raises(TrailingContentError):
+        read({"run": "r1", "whole": "Hi", "why": "stop"}, {"run": "r2"})
+
+
+def test_an_unknown_event_keeps_what_stands_beside_it() -> None:
+    with pytest.raises(Exception, match="an omen") as caught:
+        read({"omen": 1, "whole": "Hi"})
+    partial: Any = caught.value
+    assert partial.partial.text == "Hi"
+
+
+def test_an_override_of_the_hook_reads_in_place_of_the_table() -> None:
+    class Louder(Heron):
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+            event["whole"] = event["whole"].upper()
+            return super().map_delta(event, state)
+
+    assert read({"whole": "a"}, {"whole": "b"}, {"whole": "c", "why": "stop"}, plugin=Louder()).text == "ABC"
+
+
+def test_a_table_tells_its_rows_and_the_paths_of_its_texts() -> None:
+    assert {path: row.place for path, row in TABLE.rows.items()} == {
+        "run": "id", "engine": "model", "began": "created", "say.text": "text", "say.by": "always heron",
+        "whole": "text", "think": "reasoning", "no": "refusal", "odds": "logprobs", "tools": "tool_calls",
+        "picture": "segments", "parts[].text": "text", "parts[].why": "finish_reason", "why": "finish_reason",
+        "omen": "error", "used.in": "usage.prompt_tokens", "used.out": "usage.completion_tokens",
+        "used.old_out": "usage.completion_tokens", "used.seen": "usage.image_input_tokens",
+        "used.all": "usage.total_tokens",
+    }  # fmt: skip
+    assert TABLE.text_paths == ("say.text", "whole", "think", "parts[0].text")
+
+
+def test_a_path_with_a_row_leads_to_no_other() -> None:
+    with pytest.raises(ValueError, match="'say' has a row of its own"):
+        FieldTable({"say": TEXT, "say.text": TEXT})
+
+
+# A shipped dialect that is a table.
+
+
+def line(**fields: Any) -> bytes:
+    return json.dumps({"model": "m", "created_at": "2026-11-20T09:48:01.371791713Z", **fields}).encode()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"message": {"content": "Hi", "images": ["aGk="]}, "done": True, "done_reason": "stop"},
+        {"response": "Hi", "images": ["aGk="], "done": True, "done_reason": "stop"},
+    ],
+    ids=["chat", "generate"],
+)
+def test_ollamas_images_are_segments(fields: dict[str, Any]) -> None:
+    response = normalize(line(**fields), "ollama")
+    media = [segment for segment in response.segments if segment.type is SegmentType.MEDIA]
+    assert (response.text, [segment.content for segment in media]) == ("Hi", ["aGk="])
+    assert response.metadata.extensions.keys() == {"created_at"}
+
+
+def test_a_line_that_is_done_ends_with_its_word_although_it_shows_the_prompt() -> None:
+    prompt = {"rendered_template": "Hi"}
+    done = normalize(
+        line(message={"content": ""}, done=True, done_reason="length", _debug_info=prompt), "ollama"
+    )
+    shown = normalize(line(message={"content": ""}, done=False, _debug_info=prompt), "ollama")
+    assert (done.finish_reason, shown.finish_reason) == ("length", "stop")
+    assert shown.metadata.provenance["finish_reason"] == "derived"
+
+
+def test_a_line_without_a_message_and_a_response_is_unknown() -> None:
+    first = line(message={"content": "Hi"}, done=False)
+    with pytest.raises(UnknownEventError, match="no message and no response"):
+        normalize(first + b"\n" + line(done=True), "ollama")
+
+
+def test_an_object_that_keeps_something_stays() -> None:
+    response = normalize(line(message={"content": "Hi", "mood": "calm"}, done=True), "ollama")
+    assert response.metadata.extensions["message"] == {"mood": "calm"}
+    assert (
+        "message" not in normalize(line(message={}, response="Hi", done=True), "ollama").metadata.extensions
+    )
