@@ -43,12 +43,14 @@ def test_the_names_are_told_without_helpers() -> None:
 
 EXAMPLES = {"Authorization", "Class", "YourNotes"}
 """What the page names that is nobody's."""
-HOOKS_PAGE = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
+HOOKS_PAGE, NAMES_PAGE = (
+    (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("hooks", "plugin-tools")
+)
 
 
 def test_the_page_has_every_name_once_and_thirty_come_first() -> None:
     """In a table with a row for each purpose, so that an author need not read 240 names."""
-    table = HOOKS_PAGE.partition("## Names")[2].partition("\n## ")[0]
+    table = NAMES_PAGE.partition("## Names")[2].partition("\n## ")[0]
     rows = [
         re.findall(r"`(\w+)`", line.split("|")[2]) for line in table.splitlines() if line.startswith("| ")
     ][1:]
@@ -59,7 +61,7 @@ def test_the_page_has_every_name_once_and_thirty_come_first() -> None:
 
 def test_the_page_names_only_what_can_be_imported() -> None:
     """Each class, error and function in code, outside of examples: from ``crosswalk.plugins``, or a package that is named."""
-    text = re.sub(r"```python.*?```", "", HOOKS_PAGE, flags=re.DOTALL)
+    text = re.sub(r"```python.*?```", "", HOOKS_PAGE + NAMES_PAGE, flags=re.DOTALL)
     spans = " ".join(re.findall(r"`([^`]+)`", text))
     modules = map(import_module, ("crosswalk", "crosswalk.plugin", "crosswalk.service"))
     places = [face, *modules, face.MappingState, face.ProviderHooks, builtins]
