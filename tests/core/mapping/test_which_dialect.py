@@ -396,6 +396,7 @@ def check_streams(streams: list[bytes], count: int, seed: int) -> None:
     assert {ALIKE, None} <= {*verdicts}
 
 
+@pytest.mark.sweep
 def test_a_verdict_for_like_streams_is_that_of_each() -> None:
     check_streams([file.read_bytes() for file in sorted(CAPTURES.glob("*/*.response.sse"))], 150, 3)
 
@@ -519,6 +520,7 @@ def test_what_was_remembered_of_a_plugin_is_not_told_of_its_successor() -> None:
     assert detect(data, known) == "openai"
 
 
+@pytest.mark.sweep
 def test_more_verdicts_than_are_remembered_stay_right() -> None:
     bodies = [chat({"content": "<think>a</think>b"}, **{f"x{number}": 1}) for number in range(2100)]
     expected = detected(bodies[0])

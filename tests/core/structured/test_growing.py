@@ -357,6 +357,7 @@ def test_the_paths_that_are_final_are_a_set() -> None:
         assert path not in step.final
 
 
+@pytest.mark.sweep
 def test_many_steps_of_a_long_map_are_apart() -> None:
     """Nothing can be kept of the members of a map. So the steps of a long one pay for it with characters."""
     text = json.dumps({f"k{n}": n for n in range(4000)})

@@ -6,6 +6,8 @@ import ast
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.append(str(Path(__file__).parents[3] / "scripts"))
 import plugin_mutants
 
@@ -53,6 +55,7 @@ def test_a_seed_chooses_the_same_mutants_again() -> None:
     assert all(": " in plugin_mutants.described(*mutant) for mutant in first)
 
 
+@pytest.mark.sweep
 def test_a_mutant_is_found_by_what_the_right_plugin_does_not_have() -> None:
     number = next(
         number
