@@ -110,6 +110,23 @@ _PART = {
 """The rows of a message, or of a line of ``/api/generate``, beside its text."""
 
 
+def _line(said: dict[str, FieldRow]) -> FieldTable:
+    """Return the table of a line that says its answer in the rows *said*."""
+    return FieldTable(
+        {
+            "id": ID,
+            "model": MODEL,
+            "created": CREATED,
+            "created_at": FieldRow("created", _look_at_beginning),
+            **said,
+            "logprobs": FieldRow("logprobs", _take_logprobs),
+            "done": FieldRow("finish_reason", _take_end),
+            "_debug_info": FieldRow("finish_reason", _end_at_prompt),
+            **{key: count(name) for name, key in wire.COUNTS.items()},
+        }
+    )
+
+
 class NativeDialect:
     """The mapping hooks for the native endpoints.
 
@@ -119,25 +136,16 @@ class NativeDialect:
 
     message_paths = ("message", "*")
     finish_reasons = wire.FINISH_REASONS
-    fields = FieldTable(
+    chat_fields = _line(
         {
-            "id": ID,
-            "model": MODEL,
-            "created": CREATED,
-            "created_at": FieldRow("created", _look_at_beginning),
             "message.role": same("assistant"),
             "message.content": TEXT,
             **{f"message.{key}": row for key, row in _PART.items()},
-            "response": TEXT,
-            **_PART,
-            "logprobs": FieldRow("logprobs", _take_logprobs),
-            "done": FieldRow("finish_reason", _take_end),
-            "_debug_info": FieldRow("finish_reason", _end_at_prompt),
-            **{key: count(name) for name, key in wire.COUNTS.items()},
         }
     )
-    text_paths = fields.text_paths
-    map_usage = staticmethod(fields.map_usage)
+    generate_fields = _line({"message": same(None), "response": TEXT, **_PART})
+    text_paths = (*chat_fields.text_paths, *generate_fields.text_paths)
+    map_usage = staticmethod(chat_fields.map_usage)
 
     def recognizes(self, event: Any) -> Recognition:
         """Return whether *event* is a line of this dialect. An error line could come from any server."""
@@ -154,7 +162,8 @@ class NativeDialect:
             return (take_error(event, ollama_error(None, event)),)
         if "message" not in event and "response" not in event:
             raise unknown_event(event, "it has no message and no response")
-        return self.fields.map_delta(event, state)
+        fields = self.generate_fields if event.get("message") is None else self.chat_fields
+        return fields.map_delta(event, state)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """Return the reason for ``done_reason``. Without any, it depends on whether text was generated (section 4)."""

@@ -520,7 +520,6 @@ def test_what_was_remembered_of_a_plugin_is_not_told_of_its_successor() -> None:
     assert detect(data, known) == "openai"
 
 
-@pytest.mark.sweep
 def test_more_verdicts_than_are_remembered_stay_right() -> None:
     bodies = [chat({"content": "<think>a</think>b"}, **{f"x{number}": 1}) for number in range(2100)]
     expected = detected(bodies[0])
