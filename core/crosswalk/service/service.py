@@ -149,7 +149,7 @@ def setup_of(
     fields = {"provider": provider, "model": model, "base_url": base_url, "api_key": api_key}
     given_fields = {name: value for name, value in fields.items() if value is not None}
     if given_fields:
-        endpoints = (_single_endpoint(endpoints, given_fields, settings.default_provider),)
+        endpoints = (_single_endpoint(endpoints, given_fields, settings),)
     elif not endpoints and settings.default_provider is not None:
         endpoint = Endpoint(settings.default_provider)
         model = endpoint.model or settings.default_model
@@ -216,7 +216,7 @@ def _as_endpoint(one: Any) -> Endpoint:
 
 
 def _single_endpoint(
-    endpoints: tuple[Endpoint | str, ...], fields: Mapping[str, Any], default_provider: str | None
+    endpoints: tuple[Endpoint | str, ...], fields: Mapping[str, Any], settings: Settings
 ) -> Endpoint:
     """Return the only endpoint of a service, with *fields* that were given to the service."""
     if len(endpoints) > 1:
@@ -228,10 +228,10 @@ def _single_endpoint(
             fields.keys() <= {"model", "api_key"} and isinstance(model, str) and ":" in model
         ):  # both in one word
             return Endpoint(model, api_key=fields.get("api_key"))
-        known_provider = (
-            {} if "base_url" in fields or default_provider is None else {"provider": default_provider}
-        )
-        return Endpoint(**{**known_provider, **fields})
+        if settings.default_provider is None or not fields.keys().isdisjoint({"provider", "base_url"}):
+            return Endpoint(**fields)
+        default = Endpoint(settings.default_provider)
+        return attrs.evolve(default, **{"model": default.model or settings.default_model, **fields})
     endpoint: Any = _as_endpoint(endpoints[0])
     for name in fields:
         if name == "provider" or getattr(endpoint, name) is not None:

@@ -360,6 +360,12 @@ class TestService:
         settings = Settings(default_provider="ollama")
         assert "model='tiny'" in repr(SyncLLMService(model="tiny", settings=settings))
 
+    @pytest.mark.parametrize("provider", ["ollama", "ollama:of-both"])
+    def test_a_key_for_the_default_provider_keeps_its_model(self, provider: str) -> None:
+        settings = Settings(default_provider=provider, default_model="default")
+        model = provider.partition(":")[2] or "default"
+        assert f"model='{model}'" in repr(SyncLLMService(api_key="sk-of-nobody", settings=settings))
+
     def test_a_model_in_two_places(self) -> None:
         with pytest.raises(ConfigurationError, match="model"):
             Endpoint("ollama:llama3.2", model="other")
