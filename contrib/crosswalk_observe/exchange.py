@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,7 +13,6 @@ from functools import wraps
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
-from uuid import uuid4
 
 import attrs
 
@@ -297,9 +297,9 @@ class OpenCalls:
         return max(0.0, self._heap[0][0] - time.monotonic()) if self._heap else None
 
 
-def attempt_number(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> int | None:
+def attempt_number(headers: Mapping[str, str]) -> int | None:
     """Return the number of the attempt, from 0, in the *headers* of a request, or ``None`` if they have none."""
-    value = header(headers, _COUNT_HEADER)
+    value = headers.get(_COUNT_HEADER, "")
     return int(value) if value.isascii() and value.isdigit() else None
 
 
@@ -307,23 +307,23 @@ def longest_wait(exchange: WatchedExchange) -> float | None:
     """Return the maximum seconds until the SDK retries *exchange*, which has ended, or ``None`` if it does not retry."""
     if exchange.attempt is None or (exchange.was_abandoned and exchange.status is None):
         return None
-    retry_word, status = header(exchange.headers, "x-should-retry"), exchange.status
+    retry_word, status = exchange.headers.get("x-should-retry"), exchange.status
     if retry_word != "true" and (
         retry_word == "false" or not (status is None or status in (408, 409, 429) or status >= 500)
     ):
         return None
-    retry_after = header(exchange.headers, "retry-after")
+    retry_after = exchange.headers.get("retry-after", "")
     seconds = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
     return _LONGEST_WAIT + (seconds if seconds <= _LONGEST_RETRY_AFTER else 0.0)
 
 
-def header(headers: Mapping[str, str] | Iterable[tuple[str, str]], name: str) -> str:
-    """Return the header with the lower-case *name*, or an empty string."""
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
-    for key, value in pairs:
-        if key.lower() == name:
-            return value
-    return ""
+def by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return *headers* by lower-case name. Values of one name are joined with a comma."""
+    values: dict[str, str] = {}
+    for name, value in headers.items() if isinstance(headers, Mapping) else headers:
+        name = name.lower()
+        values[name] = f"{values[name]}, {value}" if name in values else value
+    return values
 
 
 # -------------------------------------------------------------------------------- exchange
@@ -391,22 +391,22 @@ class WatchedExchange:
         content: bytes | None,
         body: Mapping[str, Any],
     ) -> None:
-        self.id = uuid4().hex
+        self.id = os.urandom(16).hex()
         self.site = site
         self.method = method
         self.url = url
-        self.request_headers = headers
+        self.request_headers = by_name(headers)
         self.content = content if len(content or b"") <= owner.keep_bytes else None
         model = body.get("model")
         self.model = model if isinstance(model, str) and model else site.model
         self.options = options_of(body)
         self.is_json = bool(body)
-        self.attempt = attempt_number(headers)
+        self.attempt = attempt_number(self.request_headers)
         self.call: SDKCall | None = None
         self.labels = current_labels()
         self.trace = current_trace()
         self.status: int | None = None
-        self.headers: Mapping[str, str] | Iterable[tuple[str, str]] = {}
+        self.headers: Mapping[str, str] = {}
         self.encoding = ""
         self.chunks: list[bytes] = []
         self.times: list[float] = []
@@ -441,9 +441,9 @@ class WatchedExchange:
             self.discard()
             return False
         self.status = status
-        self.headers = headers
+        self.headers = by_name(headers)
         if encoding is None:
-            encoding = header(headers, "content-encoding")
+            encoding = self.headers.get("content-encoding", "")
         self.encoding = encoding.strip().lower()
         return not self._is_over
 

@@ -296,7 +296,7 @@ class OpenTelemetrySink:
         span = self._telemetry.start(
             common_attributes, _request_attributes(record.request.options), record.began
         )
-        self._end(span, record.began, record)
+        self._end(span, record.began, common_attributes, record)
 
     def started(self, exchange: WatchedExchange) -> _SpanOperation:
         """Begin the span of a call, in the thread of its request."""
@@ -306,9 +306,12 @@ class OpenTelemetrySink:
         )
         span = self._telemetry.start(common_attributes, _request_attributes(exchange.options), exchange.began)
         began = exchange.began
-        return _SpanOperation(span, lambda record: self._end(span, began, record))
+        return _SpanOperation(span, lambda record: self._end(span, began, common_attributes, record))
 
-    def _end(self, span: Span, began: datetime, record: ObservedExchange | None) -> None:
+    def _end(
+        self, span: Span, began: datetime, common: dict[str, Any], record: ObservedExchange | None
+    ) -> None:
+        """End *span*, begun with the attributes *common*. The answer may show another provider than the address did."""
         if record is None:
             span.end()
             return
@@ -333,9 +336,10 @@ class OpenTelemetrySink:
         if record.cost is not None:
             attributes["gen_ai.usage.cost"] = float(record.cost.amount)
         attributes |= {f"gen_ai.usage.{kind}_tokens": count for kind, count in record.tokens.items()}
-        common_attributes = _common_attributes(
-            record.operation, record.provider, record.host, record.port, record.request.model
-        )
+        common_attributes = {
+            **common,
+            "gen_ai.provider.name": otel_provider_name(record.provider or "_OTHER"),
+        }
         try:
             if record.gives_answer and (self._in_spans or self._in_events):
                 content = self._upload(_content_attributes(record))

@@ -68,13 +68,15 @@ class Secrets:
         self._content = content
         self._parts = parts = urlsplit(url)
         self._query = parse_qsl(parts.query, keep_blank_values=True) if parts.query else []
-        self._secret_pairs = _secret_pairs([*headers.items(), *self._query])
+        pairs = [pair for pair in headers.items() if pair[0] != "content-length"]  # it differs each time
+        self._secret_pairs, values = _credentials_of((*pairs, *self._query))
         json_secrets = [match[2].decode(errors="replace") for match in _JSON_SECRET.finditer(content or b"")]
         self._is_in_json = bool(json_secrets)
-        values = {unquote(word or "") for word in (parts.password, parts.username)} if "@" in url else set()
-        for name, value in (*self._secret_pairs, *(("", value) for value in json_secrets)):
-            values.update(_credentials_in(name, value))
-        self._forms = _forms_of(frozenset(word for word in values if len(word) >= _MIN_LENGTH))
+        if json_secrets:
+            values |= _credentials_in([("", value) for value in json_secrets])
+        if "@" in url:
+            values |= {unquote(word or "") for word in (parts.password, parts.username)}
+        self._forms = _forms_of(values)
 
     def url(self) -> str:
         """Return the URL without user, password, fragment and the secrets of its query."""
@@ -118,21 +120,35 @@ class Secrets:
         return any(form in data for form in self._forms)
 
 
-@lru_cache(64)  # most exchanges have the credentials of the one before
+@lru_cache(64)  # most exchanges have the headers of the one before
+def _credentials_of(pairs: tuple[tuple[str, str], ...]) -> tuple[list[tuple[str, str]], frozenset[str]]:
+    """Return the *pairs* (name, value) with a credential, and the credentials in them."""
+    secret_pairs = _secret_pairs(pairs)
+    return secret_pairs, _credentials_in(secret_pairs)
+
+
+@lru_cache(64)
 def _forms_of(values: frozenset[str]) -> tuple[bytes, ...]:
     """Return the forms in which the credentials *values* may appear, the longest first."""
-    forms = {form for value in values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))}
+    long_values = [value for value in values if len(value) >= _MIN_LENGTH]
+    forms = {
+        form for value in long_values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))
+    }
     sorted_forms = sorted((form for form in forms if len(form) >= _MIN_LENGTH), key=len, reverse=True)
     return tuple(form.encode() for form in sorted_forms)
 
 
-def _credentials_in(name: str, value: str) -> list[str]:
-    """Return the credentials in *value*, of a header or query parameter called *name*."""
-    if value.startswith("AWS4-"):  # it also contains header names and the region
-        return re.findall(r"(?:Credential|Signature)=([^\s,/]+)", value)
-    if name == "cookie":
-        return re.findall(r"=([^\s;]+)", value)
-    return re.split(r"[\s,]+", value)
+def _credentials_in(secret_pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """Return the credentials in the values of *secret_pairs*, of headers or query parameters."""
+    credentials: set[str] = set()
+    for name, value in secret_pairs:
+        if value.startswith("AWS4-"):  # it also contains header names and the region
+            credentials.update(re.findall(r"(?:Credential|Signature)=([^\s,/]+)", value))
+        elif name == "cookie":
+            credentials.update(re.findall(r"=([^\s;]+)", value))
+        else:
+            credentials.update(re.split(r"[\s,]+", value))
+    return frozenset(credentials)
 
 
 def _secret_pairs(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -198,7 +214,7 @@ def record_of(
         facts_alone: whether URL, headers, bodies and the response's attempts are left out.
     """
     site, status = exchange.site, exchange.status
-    request_headers, headers = _by_name(exchange.request_headers), _by_name(exchange.headers)
+    request_headers, headers = exchange.request_headers, exchange.headers
     secrets = Secrets(exchange.url, request_headers, exchange.content)
     body_read = _Body(exchange, secrets, keep_bytes, registry)
     is_complete = not (body_read.is_cut or body_read.failure or exchange.error or exchange.was_abandoned)
@@ -314,14 +330,6 @@ def _remember(dialects: DialectCache, exchange: WatchedExchange, dialect: Watche
 def _server(exchange: WatchedExchange) -> tuple[str, str | None]:
     """Return the cache key: a model at an address has one dialect."""
     return exchange.url.partition("?")[0], exchange.model
-
-
-def _by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
-    by_name: dict[str, str] = {}
-    for name, value in headers.items() if isinstance(headers, Mapping) else headers:
-        name = name.lower()
-        by_name[name] = f"{by_name[name]}, {value}" if name in by_name else value
-    return by_name
 
 
 def _with_guessed_provider(response: ChatResponse) -> ChatResponse:

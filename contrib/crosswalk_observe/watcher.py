@@ -206,7 +206,8 @@ class Watcher:
     def renew(self) -> None:
         """Start with an empty queue, without the exchanges of the parent process."""
         # A garbage collection may end an exchange at any point here, so the lock must be reentrant.
-        self._state_condition = threading.Condition(threading.RLock())
+        self._lock = threading.RLock()
+        self._state_condition = threading.Condition(self._lock)
         self._waiting_exchanges: deque[WatchedExchange] = deque()
         self._current_exchange: WatchedExchange | None = None
         self._thread: threading.Thread | None = None
@@ -230,7 +231,7 @@ class Watcher:
         Args:
             method: the HTTP method.
             url: the URL.
-            headers: the headers. They are read later and must not change.
+            headers: the headers.
             content: the body, or ``None`` if it is a stream.
         """
         if method not in _METHODS or self._is_closed or is_suppressed():
@@ -255,7 +256,7 @@ class Watcher:
         if not self._has_begun:
             self._has_begun = True
             close_before_others()
-        with self._state_condition:
+        with self._lock:
             self._open_exchanges.add(exchange)
             call, is_retry = call_of(exchange)
             exchange.call = call
@@ -269,7 +270,7 @@ class Watcher:
 
     def reserve(self, exchange: WatchedExchange, size: int) -> bool:
         """Reserve *size* more bytes for *exchange*, or drop it and return ``False`` if memory is short."""
-        with self._state_condition:
+        with self._lock:
             if self._reserved_bytes + size <= self._most_bytes:
                 self._reserved_bytes += size
                 exchange.reserved += size
@@ -279,14 +280,14 @@ class Watcher:
 
     def release(self, exchange: WatchedExchange) -> None:
         """Release the memory of *exchange*."""
-        with self._state_condition:
+        with self._lock:
             self._reserved_bytes = max(0, self._reserved_bytes - exchange.reserved)
             exchange.reserved = 0
             exchange.chunks, exchange.times, exchange.content = [], [], None
 
     def discard(self, exchange: WatchedExchange) -> None:
         """Forget *exchange* without a record."""
-        with self._state_condition:
+        with self._lock:
             self.release(exchange)
             self._end_call_later(exchange, None, 0.0)
 
@@ -299,14 +300,14 @@ class Watcher:
 
     def _end_calls(self, *, all_of_them: bool = False) -> None:
         """End the operations of the calls that are over."""
-        with self._state_condition:
+        with self._lock:
             calls = self._calls.take_ended(all_of_them=all_of_them)
         for call in calls:
             self._sinks.end(call)
 
     def deliver(self, exchange: WatchedExchange) -> None:
         """Queue *exchange*, which has ended, for mapping."""
-        with self._state_condition:
+        with self._lock:
             if self._is_closed:
                 self.release(exchange)
                 return
@@ -363,7 +364,7 @@ class Watcher:
         """
         if self._thread is threading.current_thread():
             return False
-        with self._state_condition:
+        with self._lock:
             self._flush_count += 1
             self._state_condition.notify_all()
             try:
@@ -383,14 +384,14 @@ class Watcher:
         """
         if self._is_closed:
             return
-        with self._state_condition:
+        with self._lock:
             open_exchanges = list(self._open_exchanges)
             if self._thread is None:  # a thread cannot be started at exit
                 self._in_background = False
         for exchange in open_exchanges:
             exchange.abandoned()
         self.flush(timeout)
-        with self._state_condition:
+        with self._lock:
             self._is_closed = True
             for waiting_exchange in self._waiting_exchanges:
                 self._drop(waiting_exchange)
@@ -410,7 +411,7 @@ class Watcher:
 
     def _process_queue(self) -> None:
         while True:
-            with self._state_condition:
+            with self._lock:
                 if not self._waiting_exchanges:
                     self._state_condition.wait_for(
                         lambda: self._waiting_exchanges or self._is_closed, self._calls.seconds_to_next()
@@ -431,7 +432,7 @@ class Watcher:
             except BaseException as error:  # the thread must survive every error
                 self.report("a sink", error)
             del exchange
-            with self._state_condition:
+            with self._lock:
                 self._current_exchange = None
                 if not self._waiting_exchanges:
                     self._state_condition.notify_all()  # for those who flush
@@ -452,7 +453,7 @@ class Watcher:
                 self.report("reading an answer", error)
             finally:
                 self.release(exchange)
-            with self._state_condition:
+            with self._lock:
                 self._end_call_later(exchange, record, longest_wait(exchange))
             self._end_calls()
             if record is None:
@@ -481,7 +482,7 @@ class Watcher:
     def _note_passed_over(self, site: Site, url: str, reason: str | None) -> None:
         if reason is None:
             return
-        with self._state_condition:
+        with self._lock:
             self._passed_over_count += 1
         server, last_segment = f"{site.host}:{site.port}", url.partition("?")[0].rpartition("/")[2]
         self.note(f"not watched: a POST to {server}, …/{last_segment}: {reason}", ("passed over", server))

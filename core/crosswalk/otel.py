@@ -12,7 +12,7 @@ from crosswalk.plugin.registry import registry
 from crosswalk.types.json import load_json, plain_view
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
-from crosswalk.types.usage import Provenance
+from crosswalk.types.usage import Provenance, UsageDetails
 from crosswalk.types.values import FinishReason, Segment, SegmentType
 from crosswalk.version import __version__
 
@@ -36,7 +36,6 @@ __all__ = [
 AttributeValue: TypeAlias = str | int | float | tuple[str, ...]
 
 _WORD = re.compile(r"[A-Za-z][\w.-]{0,63}")
-_UNSENT_MARKS = {Provenance.ABSENT, Provenance.SYNTHETIC}
 _FINISH_WORDS = {FinishReason.TOOL_CALLS: "tool_call"}
 """The conventions use ``tool_call`` for our ``tool_calls``. The other words are the same."""
 
@@ -90,12 +89,13 @@ def otel_attributes(response: ChatResponse) -> dict[str, AttributeValue]:
         "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
         "gen_ai.usage.cache_write.input_tokens": usage.cache_write_tokens,
         "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
-        **{word: getattr(usage.details, name) for name, word in _DETAIL_ATTRIBUTES.items()},
         "crosswalk.duration": metadata.request_duration.total_seconds() or None,
         "gen_ai.response.time_to_first_chunk": None
         if metadata.time_to_first_token is None
         else metadata.time_to_first_token.total_seconds(),
     }
+    if usage.details is not UsageDetails.EMPTY:
+        attributes |= {word: getattr(usage.details, name) for name, word in _DETAIL_ATTRIBUTES.items()}
     if (info := response.error_info) is not None:
         attributes |= {"error.type": otel_error_type(response), "crosswalk.error.kind": info.kind.value}
     return {name: value for name, value in attributes.items() if value is not None}
@@ -116,8 +116,8 @@ def _said(response: ChatResponse, path: str, value: int | str) -> int | str | No
     """Return *value*, or ``None`` if the provider did not send it."""
     provenance = response.metadata.provenance
     marks = (provenance.get(path), provenance.get(path.partition(".")[0]))
-    is_derived = path == "model" and Provenance.DERIVED in marks
-    return None if is_derived or not _UNSENT_MARKS.isdisjoint(marks) else value
+    is_unsent = Provenance.ABSENT in marks or Provenance.SYNTHETIC in marks
+    return None if is_unsent or (path == "model" and Provenance.DERIVED in marks) else value
 
 
 # -------------------------------------------------------------------------------- messages
@@ -222,6 +222,9 @@ _USAGE_DESCRIPTIONS: Final = {
     "reasoning.output_tokens": "How many tokens the reasoning took.",
 }
 _MODALITIES: Final = ("text", "audio", "image")
+_MODALITY_COUNTS: Final = frozenset(
+    f"gen_ai.usage.{modality}.{kind}" for modality in _MODALITIES for kind in _USAGE_DESCRIPTIONS
+)
 _MOST_VALUES: Final = 100
 _RESPONSE_LABELS: Final = ("gen_ai.provider.name", "gen_ai.response.model", "error.type")
 _UNBOUNDED_LABELS: Final = {"gen_ai.request.model", "gen_ai.response.model", "error.type", "server.address"}
@@ -309,11 +312,12 @@ class ClientMetrics:
         for kind, histogram in self._token_histograms.items():
             if (count := attributes.get(f"gen_ai.usage.{kind}_tokens")) is not None:
                 histogram.record(count, labels)
+        has_modalities = not _MODALITY_COUNTS.isdisjoint(attributes)
         for kind, counter in self._usage_counters.items():
             remaining_count = attributes.get(f"gen_ai.usage.{kind}")
             if remaining_count is None:
                 continue
-            for modality in _MODALITIES:
+            for modality in _MODALITIES if has_modalities else ():
                 count = attributes.get(f"gen_ai.usage.{modality}.{kind}", 0)
                 if count:
                     counter.add(count, {**labels, "gen_ai.token.modality": modality})

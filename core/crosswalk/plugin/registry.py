@@ -835,10 +835,11 @@ class Registry:
 
     def names_of(self, name: str) -> Names:
         """Return what others call provider *name*. A provider that is unknown, blocked or broken says nothing."""
-        if name in self.signs():
+        mapper = self._mappers.get(name)
+        if mapper is None and name in self.signs():
             with suppress(PluginError):
-                return self.mapper(name).info.names
-        return NO_NAMES
+                mapper = self.mapper(name)
+        return NO_NAMES if mapper is None else mapper.info.names
 
     def named(self, kind: Literal["vendors", "owners"], word: str) -> str | None:
         """Return the provider of another distribution, or of this program, that says that it is called *word*.

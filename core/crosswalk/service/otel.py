@@ -58,6 +58,7 @@ class ClientTelemetry:
         except ImportError:
             raise CrosswalkError("this needs OpenTelemetry: pip install 'crosswalk-llm[otel]'") from None
         self._tracer = trace.get_tracer(name, __version__, tracer_provider, SCHEMA_URL)
+        self._client_kind = trace.SpanKind.CLIENT
         self._metrics = ClientMetrics(name, meter_provider)
 
     def start(
@@ -73,14 +74,12 @@ class ClientTelemetry:
             said: those of the span alone.
             began: the start of the call, or ``None`` for now.
         """
-        from opentelemetry.trace import SpanKind
-
-        attributes = {**common, **said}
-        name = " ".join(
-            filter(None, (attributes["gen_ai.operation.name"], common.get("gen_ai.request.model")))
-        )
+        operation, model = common["gen_ai.operation.name"], common.get("gen_ai.request.model")
         return self._tracer.start_span(
-            name, kind=SpanKind.CLIENT, attributes=attributes, start_time=_nanoseconds(began)
+            f"{operation} {model}" if model else operation,
+            kind=self._client_kind,
+            attributes={**common, **said},
+            start_time=_nanoseconds(began),
         )
 
     def end(
