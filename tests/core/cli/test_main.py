@@ -4,6 +4,7 @@ import errno
 import gc
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,8 +25,8 @@ Run = Callable[..., Done]
 
 def test_the_commands_of_extras_are_described_like_the_others(run: Run) -> None:
     listed = run("--help").out
-    assert "batch     map large logs to columns" in listed
-    assert "serve     serve any model to clients" in listed
+    assert re.search("batch +map large logs to columns", listed)
+    assert re.search("serve +serve any model to clients", listed)
 
 
 def test_the_version_is_the_distribution_s(run: Run) -> None:

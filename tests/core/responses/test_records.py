@@ -484,12 +484,15 @@ for parse, data in ((parse_response, answer), (parse_event, event)):
     sys.setprofile(None)
 print(*numbers.values())
 """
+# From Python 3.14 on, attrs makes a class with several times as many calls.
+MOST_CALLS = (14_000, 5_500) if sys.version_info < (3, 14) else (17_000, 13_000)
 
 
 def test_the_first_reading_of_a_process_makes_only_the_classes_that_it_needs() -> None:
     printed = subprocess.run([sys.executable, "-c", FIRST_USE], capture_output=True, check=True, text=True)
     response, event = map(int, printed.stdout.split())
-    assert (response <= 14_000, event <= 5_500) == (True, True), printed.stdout
+    most_response, most_event = MOST_CALLS
+    assert (response <= most_response, event <= most_event) == (True, True), printed.stdout
 
 
 def test_records_are_compared_by_value_and_pickled() -> None:
