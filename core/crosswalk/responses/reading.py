@@ -18,7 +18,7 @@ from crosswalk.responses.records import (
 )
 from crosswalk.responses.vocabulary import ResponsesParseError, ResponsesValueError, UnknownTypeError
 from crosswalk.types.json import FrozenObject, copy_json, dump_json, plain_view
-from crosswalk.wire.events import load_event
+from crosswalk.wire.framing import load_event
 
 if TYPE_CHECKING:
     from crosswalk.responses.events import KnownStreamEvent, ResponseStreamEvent
