@@ -64,7 +64,7 @@ from crosswalk.formats.writing import (
     response_error,
 )
 from crosswalk.request import CacheMark, HostedTool, NamedTool, ToolDefinition, Turn
-from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
+from crosswalk.responses.vocabulary import IdKind, ResponsesError
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob, altered
@@ -853,7 +853,7 @@ class ResponsesWriter(Writer):
         if isinstance(own, str) and own:
             return own
         token = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.heading.id}/{len(self._items)}").hex
-        return make_id(IdKind(kind), token=lambda: token)  # type: ignore[call-arg]  # a word finds its member
+        return f"{IdKind(kind).prefix}{token}"  # type: ignore[call-arg]  # a word finds its member
 
 
 def is_item(value: Event, unknown: OnUnknown) -> bool:
