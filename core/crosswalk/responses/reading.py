@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
-from crosswalk.codec.converters import problems_in
+from crosswalk.codec.canonical import problems_in
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
 from crosswalk.responses.records import (
     LazyFamily,
