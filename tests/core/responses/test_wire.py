@@ -36,7 +36,7 @@ from crosswalk.wire.responses import (
     EventRole,
     ItemRole,
 )
-from crosswalk_openai_responses.events import HANDLERS
+from crosswalk_openai_responses import HANDLERS
 
 ROOT = Path(__file__).parents[3]
 
