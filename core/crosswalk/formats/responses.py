@@ -14,21 +14,21 @@ import attrs
 from crosswalk.errors import ErrorInfo, ResponseValidationError
 from crosswalk.formats.chat import (
     answer_format,
-    choice,
-    custom_definition,
-    definition,
     effort,
     mcp_server,
     vendor_tool,
 )
 from crosswalk.formats.reading import (
     Incoming,
+    custom_definition,
+    definition,
     incoming,
     marks_of,
     take_neutral,
     told_if_unknown,
     told_message,
     told_result,
+    tool_choice,
 )
 from crosswalk.formats.response_items import (
     CALL_IDS,
@@ -325,7 +325,7 @@ def _choice(
 
     if isinstance(body.look("tool_choice"), dict):
         body.give("tool_choice", renamed(body.look("tool_choice")))
-    return choice(body, is_nested=False)
+    return tool_choice(body, is_nested=False)
 
 
 def _tools(
