@@ -20,11 +20,9 @@ if TYPE_CHECKING:
         tool as tool,
     )
     from crosswalk.codec.canonical import (
+        from_json as from_json,
         to_json as to_json,
         to_jsonable as to_jsonable,
-    )
-    from crosswalk.codec.converters import (
-        from_json as from_json,
     )
     from crosswalk.convert.conversion import (
         convert as convert,
@@ -176,8 +174,7 @@ else:
             "crosswalk.agent.agent": "Agent",
             "crosswalk.agent.sync": "SyncAgent",
             "crosswalk.agent.tools": "tool",
-            "crosswalk.codec.canonical": "to_json to_jsonable",
-            "crosswalk.codec.converters": "from_json",
+            "crosswalk.codec.canonical": "from_json to_json to_jsonable",
             "crosswalk.errors": (
                 "FramingError IncompleteStreamError InvalidJSONError LimitError LineTooLongError "
                 "MappingError NestingTooDeepError StreamTooLargeError TooManyEventsError "

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import attrs
 import orjson
 
-from crosswalk.codec.converters import CanonicalConverter
+from crosswalk.codec.canonical import CanonicalConverter
 from crosswalk.errors import CrosswalkError
 from crosswalk.request import Turn
 from crosswalk.schemas.values import new_answer_converter

@@ -18,7 +18,7 @@ import orjson
 
 from crosswalk.agent.results import calls_of, cut_reason, not_run, open_calls
 from crosswalk.codec import to_jsonable
-from crosswalk.codec.converters import shared_converter, transform_error
+from crosswalk.codec.canonical import shared_converter, transform_error
 from crosswalk.codec.layout import cannot
 from crosswalk.config import COUNT
 from crosswalk.errors import ErrorKind, ProviderError, ResponseValidationError

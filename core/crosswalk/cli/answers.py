@@ -244,7 +244,7 @@ def provider_of(
             f"several providers recognize it; pass --provider: {names}", candidates=candidates
         )
     if not events:
-        from crosswalk.wire.events import looks_like  # reading JSON does not need it
+        from crosswalk.wire.framing import looks_like  # reading JSON does not need it
 
         likeness = looks_like(body)
         reason = (

@@ -33,8 +33,7 @@ from crosswalk.text import json_type_name
 from crosswalk.types.json import load_json
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import FinishReason
-from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import Frame, is_done
+from crosswalk.wire.framing import Frame, is_done, load_event
 
 # --------------------------------------------------------------------------------- effects
 # The effect of a changed leaf: the differences between two results of mapping.

@@ -10,16 +10,14 @@ if TYPE_CHECKING:
     from crosswalk.codec.canonical import (
         ABSENT as ABSENT,
         Absent as Absent,
-        Difference as Difference,
-        differences as differences,
-        to_json as to_json,
-        to_jsonable as to_jsonable,
-    )
-    from crosswalk.codec.converters import (
         CanonicalConverter as CanonicalConverter,
+        Difference as Difference,
         configure_converter as configure_converter,
         converter as converter,
+        differences as differences,
         from_json as from_json,
+        to_json as to_json,
+        to_jsonable as to_jsonable,
         transform_error as transform_error,
     )
     from crosswalk.codec.layout import (
@@ -29,9 +27,9 @@ else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.codec.canonical": "ABSENT Absent Difference differences to_json to_jsonable",
-            "crosswalk.codec.converters": (
-                "CanonicalConverter configure_converter converter from_json transform_error"
+            "crosswalk.codec.canonical": (
+                "ABSENT Absent CanonicalConverter Difference configure_converter converter differences from_json "
+                "to_json to_jsonable transform_error"
             ),
             "crosswalk.codec.layout": "FORMAT_VERSION",
         },

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeV
 import attrs
 import orjson
 
-from crosswalk.codec.canonical import to_jsonable
-from crosswalk.codec.converters import from_json
+from crosswalk.codec.canonical import from_json, to_jsonable
 from crosswalk.convert.losses import (
     ConversionReport,
     DangerousLossError,

@@ -12,6 +12,8 @@ from crosswalk.formats.reading import (
     Incoming,
     Wants,
     answer,
+    custom_definition,
+    definition,
     incoming,
     marks_of,
     option,
@@ -19,6 +21,7 @@ from crosswalk.formats.reading import (
     take_neutral,
     told_part,
     told_result,
+    tool_choice,
     word,
 )
 from crosswalk.formats.tables import CLIENT_TOOLS
@@ -53,9 +56,7 @@ from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogpr
 from crosswalk.wire import chat as wire
 from crosswalk.wire.chat import (
     read_calls,
-    read_choice,
     read_content,
-    read_custom_tool,
     read_message,
     read_role,
     read_source,
@@ -95,7 +96,7 @@ def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
         messages=turns,
         tools=option(body, "tools", "tools", tools),
         hosted_tools=hosted_tools,
-        tool_choice=_legacy_choice(body) or choice(body),
+        tool_choice=_legacy_choice(body) or tool_choice(body),
         response_format=answer_format(
             body.object("response_format"), CHAT, "response_format[json_schema].json_schema", "json_schema"
         ),
@@ -281,14 +282,6 @@ def _tools(body: Fields) -> list[ToolDefinition]:
 _FUNCTION_PATH: Final = "tools[][function]"
 
 
-def definition(tool: Fields, table: RequestTable, path: str) -> ToolDefinition:
-    """Return the tool that *tool* defines, an object that *table* has at the path *path*."""
-    fields = read_details(table, path, "tool", tool)
-    tool.need("name", fields.get("name"))
-    with placed(tool):
-        return ToolDefinition(**fields)
-
-
 def vendor_tool(tool: Fields, table: RequestTable, kind: str) -> ToolDefinition | HostedTool | None:
     """Return *tool*, which a vendor has defined, or ``None`` if *table* has no canonical kind for its type *kind*.
 
@@ -322,23 +315,6 @@ def hosted_tool(kind: HostedToolKind, tool: Fields, table: RequestTable, path: s
 def mcp_server(server: Fields, table: RequestTable, path: str, **other_fields: Any) -> dict[str, Any]:
     """Return the item of the option ``mcp_servers`` that *server* is, an object that *table* has at the path *path*."""
     return {**other_fields, **read_details(table, path, "mcp", server)}
-
-
-def custom_definition(tool: Fields) -> ToolDefinition:
-    """Return the tool that *tool* defines, which takes free text."""
-    with placed(tool):
-        return ToolDefinition(**read_custom_tool(tool))
-
-
-def choice(body: Fields, *, is_nested: bool = True) -> str | NamedTool | None:
-    """Return whether the model may call tools, or which one it must call."""
-    if not isinstance(body.look("tool_choice"), dict):
-        return word(body, "tool_choice", read_words("tool_choice", "chat"))
-    choice_object = body.object("tool_choice")
-    assert choice_object is not None, "it is an object"
-    name = read_choice(choice_object, is_nested=is_nested)
-    with placed(choice_object, "name"):
-        return None if name is None else NamedTool(name)
 
 
 def _legacy_choice(body: Fields) -> str | NamedTool | None:

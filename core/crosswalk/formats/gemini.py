@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.formats.chat import definition, hosted_tool, mcp_server
+from crosswalk.formats.chat import hosted_tool, mcp_server
 from crosswalk.formats.gemini_table import GEMINI
 from crosswalk.formats.reading import (
     DEFAULTS_OF_SERVERS,
     Incoming,
     Wants,
     answer,
+    definition,
     effort_of,
     incoming,
     options,

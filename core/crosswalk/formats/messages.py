@@ -9,13 +9,14 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from crosswalk.errors import ResponseValidationError
-from crosswalk.formats.chat import definition, mcp_server, vendor_tool
+from crosswalk.formats.chat import mcp_server, vendor_tool
 from crosswalk.formats.messages_table import MESSAGES, says_toolset
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
     answer,
     cache_marks,
+    definition,
     effort_of,
     incoming,
     marks_of,

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from typing import Any, ClassVar, Final
 
-from crosswalk.formats.chat import definition
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
     answer,
+    definition,
     incoming,
     options,
     read_words,

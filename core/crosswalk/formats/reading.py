@@ -15,7 +15,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.formats.chat_table import CHAT, CHAT_SERVER
-from crosswalk.formats.tables import TABLES, fields_with_names as fields_with_names, named_at
+from crosswalk.formats.tables import TABLES, fields_with_names as fields_with_names
 from crosswalk.formats.writing import WireForm
 from crosswalk.mapping.normalize import normalize
 from crosswalk.request import (
@@ -30,10 +30,11 @@ from crosswalk.request import (
     Turn,
     UnsupportedRequestError,
 )
-from crosswalk.types.json import FrozenObject, copy_json, dump_json, thaw
+from crosswalk.types.json import copy_json, dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
+from crosswalk.wire.chat import read_choice, read_custom_tool
 from crosswalk.wire.fields import (
     FieldError,
     Fields,
@@ -44,7 +45,7 @@ from crosswalk.wire.fields import (
     placed as placed,
     readable,
 )
-from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable, put
+from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable, put, read_details
 
 # -------------------------------------------------------------------------------- incoming
 # A client's request in canonical form, and the body for a server that speaks the client's own form.
@@ -497,48 +498,6 @@ class ClientRequest(ChatRequest):
             reason = f"{label} has no such value" if has_place else f"{label} has no place for it"
             refuses = row.kind is PlaceKind.MEANING
             yield Adaptation.dropped(unread.path, reason, asked=unread.value, refuses=refuses)
-
-
-def with_tool_names(request: ChatRequest, names: Mapping[str, str], turns: Mapping[int, Turn]) -> ChatRequest:
-    """Return *request* with new names of its tools, as if its caller had said them.
-
-    Args:
-        request: the request.
-        names: the new names, by the former ones.
-        turns: the turns with new names, by the ``id()`` of the former ones.
-    """
-    choice, more = request.tool_choice, request.extra_options
-    allowed = {name: thaw(value) for name, value in more.items() if name == _OPTION}
-    renamed: ChatRequest = altered(
-        request,
-        messages=tuple(turns.get(id(turn), turn) for turn in request.messages),
-        tools=_tools_named(request.tools, names),
-        tool_choice=NamedTool(names.get(choice.name, choice.name))
-        if isinstance(choice, NamedTool)
-        else choice,
-        extra_options=FrozenObject(
-            {**more, **fields_with_names(allowed, lambda name: names.get(name, name))}
-        ),
-    )
-    if not isinstance(request, ClientRequest):
-        return renamed
-    return altered(
-        renamed,
-        asked=with_tool_names(request.asked, names, turns),
-        said=fields_with_names(request.said, lambda name: names.get(name, name)),
-        unread=tuple(
-            attrs.evolve(one, value=named_at(one.place, one.value, lambda name: names.get(name, name)))
-            for one in request.unread
-        ),
-        instead={path: _tools_named(tools, names) for path, tools in request.instead.items()},
-    )
-
-
-def _tools_named(tools: Iterable[ToolDefinition], names: Mapping[str, str]) -> tuple[ToolDefinition, ...]:
-    return tuple(attrs.evolve(tool, name=names.get(tool.name, tool.name)) for tool in tools)
-
-
-_OPTION: Final = "allowed_tools"
 
 
 def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -1004,3 +963,32 @@ def incoming(
             alone={},
         )
     return Incoming(form=form, request=client_request, wants=wants)
+
+
+# ----------------------------------------------------------------------------------- tools
+# Tools as all formats say them.
+
+
+def definition(tool: Fields, table: RequestTable, path: str) -> ToolDefinition:
+    """Return the tool that *tool* defines, an object that *table* has at the path *path*."""
+    fields = read_details(table, path, "tool", tool)
+    tool.need("name", fields.get("name"))
+    with placed(tool):
+        return ToolDefinition(**fields)
+
+
+def custom_definition(tool: Fields) -> ToolDefinition:
+    """Return the tool that *tool* defines, which takes free text."""
+    with placed(tool):
+        return ToolDefinition(**read_custom_tool(tool))
+
+
+def tool_choice(body: Fields, *, is_nested: bool = True) -> str | NamedTool | None:
+    """Return whether the model may call tools, or which one it must call."""
+    if not isinstance(body.look("tool_choice"), dict):
+        return word(body, "tool_choice", read_words("tool_choice", "chat"))
+    choice_object = body.object("tool_choice")
+    assert choice_object is not None, "it is an object"
+    name = read_choice(choice_object, is_nested=is_nested)
+    with placed(choice_object, "name"):
+        return None if name is None else NamedTool(name)

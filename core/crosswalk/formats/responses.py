@@ -14,21 +14,21 @@ import attrs
 from crosswalk.errors import ErrorInfo, ResponseValidationError
 from crosswalk.formats.chat import (
     answer_format,
-    choice,
-    custom_definition,
-    definition,
     effort,
     mcp_server,
     vendor_tool,
 )
 from crosswalk.formats.reading import (
     Incoming,
+    custom_definition,
+    definition,
     incoming,
     marks_of,
     take_neutral,
     told_if_unknown,
     told_message,
     told_result,
+    tool_choice,
 )
 from crosswalk.formats.response_items import (
     CALL_IDS,
@@ -64,7 +64,7 @@ from crosswalk.formats.writing import (
     response_error,
 )
 from crosswalk.request import CacheMark, HostedTool, NamedTool, ToolDefinition, Turn
-from crosswalk.responses.vocabulary import IdKind, ResponsesError, make_id
+from crosswalk.responses.vocabulary import IdKind, ResponsesError
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob, altered
@@ -325,7 +325,7 @@ def _choice(
 
     if isinstance(body.look("tool_choice"), dict):
         body.give("tool_choice", renamed(body.look("tool_choice")))
-    return choice(body, is_nested=False)
+    return tool_choice(body, is_nested=False)
 
 
 def _tools(
@@ -853,7 +853,7 @@ class ResponsesWriter(Writer):
         if isinstance(own, str) and own:
             return own
         token = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.heading.id}/{len(self._items)}").hex
-        return make_id(IdKind(kind), token=lambda: token)  # type: ignore[call-arg]  # a word finds its member
+        return f"{IdKind(kind).prefix}{token}"  # type: ignore[call-arg]  # a word finds its member
 
 
 def is_item(value: Event, unknown: OnUnknown) -> bool:

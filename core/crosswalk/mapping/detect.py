@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any, Final
 
@@ -11,8 +12,7 @@ from crosswalk.errors import DetectionError, FramingError, PluginError
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, Registry, is_cancellation
 from crosswalk.types.json import copy_json, load_json
-from crosswalk.wire.events import load_event, other_document
-from crosswalk.wire.framing import Limits, SniffingDecoder, is_done
+from crosswalk.wire.framing import Limits, SniffingDecoder, is_done, load_event
 
 MOST_EVENTS = 50
 """A stream tells its origin early, or not at all."""
@@ -353,3 +353,51 @@ def _events(data: bytes, limits: Limits) -> Iterator[Any]:
     for frame, _ in (*decoder.decode(data), *decoder.flush()):
         if frame and not is_done(frame):
             yield load_event(frame, limits, halves="mend")
+
+
+# ------------------------------------------------------------------------- other documents
+# What the same servers send that is no answer of a model.
+
+
+_ANY: Final = object()
+_OTHER_DOCUMENTS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    ("a batch job", {"object": "batch"}),  # OpenAI
+    ("a batch job", {"type": "message_batch"}),  # Anthropic
+    ("a batch job", {"name": "batches/*"}),  # Gemini
+    ("a cache of content", {"name": "*cachedContents/*"}),  # Gemini
+    ("embeddings", {"data": [{"object": "embedding"}]}),  # OpenAI
+    ("embeddings", {"embedding": _ANY}),  # Gemini, Ollama
+    ("embeddings", {"embeddings": _ANY}),  # Gemini, Ollama, Cohere
+    ("a moderation", {"results": [{"flagged": _ANY}]}),  # OpenAI
+    ("a ranking", {"results": [{"relevance_score": _ANY}]}),  # Cohere
+    ("a list of models", {"data": [{"object": "model"}]}),  # OpenAI
+    ("a list of models", {"data": [{"type": "model"}]}),  # Anthropic
+    ("a list of models", {"models": [{"name": "*"}]}),  # Gemini, Ollama, Cohere
+    ("a file", {"object": "file"}),  # OpenAI
+    ("a picture", {"data": [{"b64_json": _ANY}]}),  # OpenAI
+    ("a picture", {"data": [{"url": _ANY}]}),  # OpenAI
+    ("a count of tokens", {"totalTokens": _ANY}),  # Gemini
+    ("a count of tokens", {"object": "response.input_tokens"}),  # OpenAI
+    ("a transcript", {"text": "*", "usage": _ANY}),  # OpenAI
+    ("a transcript", {"text": "*", "segments": _ANY}),  # OpenAI
+)
+"""Documents that are no answer, by the fields that tell them, from the references of the endpoints that send them."""
+
+
+def other_document(event: Any) -> str | None:
+    """Return what *event*, the only one of its input, which cannot be read as an answer, is, or ``None`` if unknown."""
+    if type(event) is dict and event.keys() == {"input_tokens"}:  # Anthropic
+        return "a count of tokens"
+    return next((name for name, fields in _OTHER_DOCUMENTS if _fits(event, fields)), None)
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    if wanted is _ANY:
+        return True
+    if type(wanted) is dict:
+        return type(value) is dict and all(
+            key in value and _fits(value[key], inner) for key, inner in wanted.items()
+        )
+    if type(wanted) is list:
+        return type(value) is list and bool(value) and _fits(value[0], wanted[0])
+    return type(value) is str and fnmatchcase(value, wanted)

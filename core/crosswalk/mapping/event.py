@@ -58,7 +58,7 @@ from crosswalk.types.json import (
 )
 from crosswalk.types.usage import Provenance, UsageInfo
 from crosswalk.types.values import FinishReason, Segment, SegmentType, error_segment
-from crosswalk.wire.events import load_event
+from crosswalk.wire.framing import load_event
 
 if TYPE_CHECKING:
     from pathlib import PurePath

@@ -17,8 +17,7 @@ from crosswalk.lazy import pattern
 from crosswalk.plugin.registry import Mapper, is_cancellation
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.values import FinishReason, error_segment
-from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import Limits, SniffingDecoder, is_done
+from crosswalk.wire.framing import Limits, SniffingDecoder, is_done, load_event
 
 # ----------------------------------------------------------------------------- error kinds
 # The kind of an error: by the provider's type or code, then by the HTTP status, then by a known sentence.

@@ -47,8 +47,7 @@ from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import Dumpable, FrozenObject, dump_json, dumped, is_dumpable, plain_view
 from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import DEFAULT, Frame, Limits, SniffingDecoder, is_done
+from crosswalk.wire.framing import DEFAULT, Frame, Limits, SniffingDecoder, is_done, load_event
 from crosswalk.words import suggests_names
 
 if TYPE_CHECKING:
@@ -238,7 +237,7 @@ def guessed(
     if not data.strip():
         raise DetectionError("no provider recognizes an empty payload")
     if not any(True for _ in decode_events(data, options.limits)):
-        from crosswalk.wire.events import looks_like  # to read JSON needs none
+        from crosswalk.wire.framing import looks_like  # to read JSON needs none
 
         likeness = looks_like(data)
         if likeness:

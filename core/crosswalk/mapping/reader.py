@@ -28,6 +28,7 @@ from crosswalk.errors import (
 )
 from crosswalk.lazy import pattern
 from crosswalk.mapping.alike import AlikeEvents
+from crosswalk.mapping.detect import other_document
 from crosswalk.mapping.event import (
     Delivery,
     EventMapper,
@@ -47,8 +48,19 @@ from crosswalk.types.json import copy_json, dump_json
 from crosswalk.types.response import Alternative, ChatResponse, counted_tokens, new_id, now
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import FinishReason, RawEvents, Segment, SegmentType
-from crosswalk.wire.events import REPLACEMENT, HalfBuffer, HeldEvent, load_event, mend_halves, other_document
-from crosswalk.wire.framing import DEFAULT, BodyDecoder, Frame, Limits, SniffingDecoder, is_done
+from crosswalk.wire.framing import (
+    DEFAULT,
+    REPLACEMENT,
+    BodyDecoder,
+    Frame,
+    HalfBuffer,
+    HeldEvent,
+    Limits,
+    SniffingDecoder,
+    is_done,
+    load_event,
+    mend_halves,
+)
 
 if TYPE_CHECKING:
     import logging

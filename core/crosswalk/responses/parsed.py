@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
-from crosswalk.codec.converters import problems_in
+from crosswalk.codec.canonical import problems_in
 from crosswalk.codec.layout import Refused
 from crosswalk.errors import FramingError
 from crosswalk.responses.content import ResponseOutputText

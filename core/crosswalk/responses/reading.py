@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar, cast, overload
 
-from crosswalk.codec.converters import problems_in
+from crosswalk.codec.canonical import problems_in
 from crosswalk.errors import InvalidJSONError, ResponseValidationError
 from crosswalk.responses.records import (
     LazyFamily,
@@ -18,7 +18,7 @@ from crosswalk.responses.records import (
 )
 from crosswalk.responses.vocabulary import ResponsesParseError, ResponsesValueError, UnknownTypeError
 from crosswalk.types.json import FrozenObject, copy_json, dump_json, plain_view
-from crosswalk.wire.events import load_event
+from crosswalk.wire.framing import load_event
 
 if TYPE_CHECKING:
     from crosswalk.responses.events import KnownStreamEvent, ResponseStreamEvent

@@ -27,7 +27,7 @@ import attrs
 from cattrs import BaseConverter
 from cattrs.errors import AttributeValidationNote, ClassValidationError
 
-from crosswalk.codec.converters import (
+from crosswalk.codec.canonical import (
     CanonicalConverter,
     Read,
     converter,

@@ -24,7 +24,7 @@ import attrs
 import orjson
 import typing_extensions
 
-from crosswalk.codec.converters import LISTS, MAPPINGS, json_word, origin_of
+from crosswalk.codec.canonical import LISTS, MAPPINGS, json_word, origin_of
 from crosswalk.codec.layout import (
     CANONICAL,
     READABLE_MAJORS,

@@ -15,7 +15,7 @@ from uuid import UUID
 
 import attrs
 
-from crosswalk.codec.converters import LISTS, MAPPINGS, has_fields, json_word, origin_of
+from crosswalk.codec.canonical import LISTS, MAPPINGS, has_fields, json_word, origin_of
 from crosswalk.codec.layout import union_members
 from crosswalk.errors import CrosswalkError
 

@@ -22,7 +22,7 @@ from cattrs import BaseConverter
 from cattrs.errors import AttributeValidationNote, ClassValidationError
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from crosswalk.codec.converters import LISTS, MAPPINGS, CanonicalConverter, converter, is_pair, origin_of
+from crosswalk.codec.canonical import LISTS, MAPPINGS, CanonicalConverter, converter, is_pair, origin_of
 from crosswalk.codec.layout import DocumentProblem, union_members
 from crosswalk.schemas.check import compile_schema, read_datetime
 from crosswalk.schemas.json_schema import (

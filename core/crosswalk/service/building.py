@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import chain, count
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import attrs
 
 from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
-from crosswalk.formats.reading import ClientRequest, fields_with_names, table_of, with_tool_names
-from crosswalk.formats.tables import CLIENT_TOOLS
+from crosswalk.formats.reading import ClientRequest, fields_with_names, table_of
+from crosswalk.formats.tables import CLIENT_TOOLS, named_at
 from crosswalk.plugin.hooks import CallIds
 from crosswalk.plugin.registry import Mapper, Registry, is_cancellation, registry as default_registry
 from crosswalk.request import (
@@ -68,7 +68,7 @@ from crosswalk.service.way_back import (
     with_own_parts,
     with_whole_rounds,
 )
-from crosswalk.types.json import as_json_object, dump_json, thaw
+from crosswalk.types.json import FrozenObject, as_json_object, dump_json, thaw
 from crosswalk.types.message import (
     AudioPart,
     ChatMessage,
@@ -581,7 +581,51 @@ def _with_tool_names(request: ChatRequest, names: Mapping[str, str]) -> ChatRequ
         result = message.name if message.tool_call_id in called else None
         if result in names or any(call.name in names for call in message.tool_calls or ()):
             turns[id(turn)] = with_call_names(turn, names)
-    return with_tool_names(request, names, turns)
+    return _with_said_names(request, names, turns)
+
+
+def _with_said_names(
+    request: ChatRequest, names: Mapping[str, str], turns: Mapping[int, Turn]
+) -> ChatRequest:
+    """Return *request* with new names of its tools, as if its caller had said them.
+
+    Args:
+        request: the request.
+        names: the new names, by the former ones.
+        turns: the turns with new names, by the ``id()`` of the former ones.
+    """
+    choice, more = request.tool_choice, request.extra_options
+    allowed = {name: thaw(value) for name, value in more.items() if name == _ALLOWED_TOOLS}
+    renamed: ChatRequest = altered(
+        request,
+        messages=tuple(turns.get(id(turn), turn) for turn in request.messages),
+        tools=_tools_named(request.tools, names),
+        tool_choice=NamedTool(names.get(choice.name, choice.name))
+        if isinstance(choice, NamedTool)
+        else choice,
+        extra_options=FrozenObject(
+            {**more, **fields_with_names(allowed, lambda name: names.get(name, name))}
+        ),
+    )
+    if not isinstance(request, ClientRequest):
+        return renamed
+    return altered(
+        renamed,
+        asked=_with_said_names(request.asked, names, turns),
+        said=fields_with_names(request.said, lambda name: names.get(name, name)),
+        unread=tuple(
+            attrs.evolve(one, value=named_at(one.place, one.value, lambda name: names.get(name, name)))
+            for one in request.unread
+        ),
+        instead={path: _tools_named(tools, names) for path, tools in request.instead.items()},
+    )
+
+
+def _tools_named(tools: Iterable[ToolDefinition], names: Mapping[str, str]) -> tuple[ToolDefinition, ...]:
+    return tuple(attrs.evolve(tool, name=names.get(tool.name, tool.name)) for tool in tools)
+
+
+_ALLOWED_TOOLS: Final = "allowed_tools"
 
 
 def _renamed_tool(place: str, name: str, sent: str) -> Adaptation:

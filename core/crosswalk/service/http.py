@@ -1,4 +1,4 @@
-"""HTTP over kept connections: time limits of waits, the interface of a transport, and the one over httpx2."""
+"""HTTP over kept connections: time limits of waits, the interface of a transport, and those over httpx2 and aiohttp."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from crosswalk.service.retries import Timeouts
 if TYPE_CHECKING:
     import ssl
 
+    import aiohttp
     import httpx2
+    import yarl
 
 
 # ------------------------------------------------------------------------------- deadlines
@@ -248,8 +250,7 @@ class Nested(Awaitable[T], Generic[T]):
 # Sends requests over kept connections: the interface that a service needs, and the parts that all transports share.
 #
 # There are two, which behave the same: :class:`~crosswalk.service.http.ClientTransport` over httpx2, and
-# :class:`~crosswalk.service.aiohttp_transport.AiohttpTransport`. Answers are decompressed within bounds, because a
-# few
+# :class:`~crosswalk.service.http.AiohttpTransport`. Answers are decompressed within bounds, because a few
 # bytes can expand to gigabytes.
 
 
@@ -692,3 +693,192 @@ def refused(*more_types: type[Exception]) -> Iterator[None]:
         raise ConfigurationError(
             f"client_options: httpx2.AsyncClient refuses them ({type(error).__name__})", key="client_options"
         ) from None
+
+
+# ------------------------------------------------------------------------------ aiohttp
+# Sends requests through aiohttp, which costs programs with many concurrent calls less than httpx2. Failures are raised as
+# errors of httpx2. Needs ``crosswalk-llm[aiohttp]``.
+
+
+_HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
+_MAX_LINE_BYTES = 100 * 1024
+_MAX_HEADERS = 1000
+
+
+class AiohttpTransport(Kept["aiohttp.ClientSession"]):
+    """A :class:`Transport` over an ``aiohttp.ClientSession``. Writing a request has no limit of its own.
+
+    Args:
+        options: ``proxy``, ``verify``, ``cert`` and ``trust_env``, as for ``httpx2.AsyncClient``.
+
+    Raises:
+        ConfigurationError: there is another option, or aiohttp is not installed.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        super().__init__()
+        unknown_options = sorted(set(options) - {"proxy", "verify", "cert", "trust_env"})
+        if unknown_options:
+            raise ConfigurationError(
+                f"client_options: aiohttp has no option {unknown_options[0]!r:.60}", key="client_options"
+            )
+        try:
+            import aiohttp  # noqa: F401
+        except ImportError:
+            raise ConfigurationError(
+                "this needs the package aiohttp: pip install 'crosswalk-llm[aiohttp]'", key="transport"
+            ) from None
+        self._options = options
+        self._cached_target = lru_cache(maxsize=64)(self._target)
+
+    def _make(self, loop: asyncio.AbstractEventLoop) -> aiohttp.ClientSession:
+        import aiohttp
+        import httpx2
+
+        with refused():
+            options = with_context(self._options)
+            names = ("verify", "cert", "trust_env")
+            context = httpx2.create_ssl_context(**{name: options[name] for name in names if name in options})
+        tracing = aiohttp.TraceConfig(lambda trace_request_ctx: trace_request_ctx)  # type: ignore[arg-type]
+        tracing.on_connection_reuseconn.append(_note_reuse)
+        connector = aiohttp.TCPConnector(
+            ssl=context,
+            limit=0,
+            keepalive_timeout=KEPT_SECONDS,
+            resolver=aiohttp.ThreadedResolver(loop=loop),  # the system's, even if aiodns is installed
+            loop=loop,
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(loop=loop),
+            timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,
+            trace_configs=[tracing],
+            max_line_size=_MAX_LINE_BYTES,
+            max_field_size=_MAX_LINE_BYTES,
+            max_headers=_MAX_HEADERS,
+        )
+
+    async def _close(self, client: aiohttp.ClientSession) -> None:
+        await client.close()
+
+    def _drop(self, client: aiohttp.ClientSession) -> None:
+        client.detach()  # or it would complain that nobody has closed it
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: CallWait,
+    ) -> HTTPAnswer:
+        """See :class:`Transport`."""
+        import aiohttp
+        import httpx2
+
+        client = self.client
+        target, proxy = self._cached_target(url)
+        timeout = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
+        while True:
+            sending = Sending()
+            try:
+                response = await client.request(
+                    method,
+                    target,
+                    headers={**_HEADERS, **headers},
+                    data=content,
+                    allow_redirects=False,  # a redirect would carry the key to an unknown address
+                    proxy=proxy,
+                    timeout=timeout,
+                    trace_request_ctx=sending,
+                )
+            except (aiohttp.ClientError, OSError, ValueError) as error:
+                failure = _as_httpx2(error)
+                is_lost = isinstance(failure, httpx2.NetworkError | httpx2.RemoteProtocolError)
+                if not (is_lost and sending.may_repeat):
+                    raise failure  # noqa: B904  # it has its cause
+                wait.resent += 1
+            else:
+                break
+        answer = _answer(response)
+        # aiohttp reads these, and leaves it to the application to decode them.
+        if response.status < 200 or answer.headers.get("transfer-encoding", "chunked").lower() != "chunked":
+            await answer.aclose()
+            raise httpx2.RemoteProtocolError("the answer is in another protocol or encoding")
+        return answer
+
+    def _target(self, address: str) -> tuple[yarl.URL, str | None]:
+        """Return the URL of *address* and the address of its proxy: that of the options, or of the environment.
+
+        Raises:
+            ConfigurationError: aiohttp cannot speak to the proxy.
+        """
+        import yarl
+
+        url = yarl.URL(address, encoded=True)
+        proxy = proxy_for(url.scheme, url.host or "", self._options)
+        if proxy is not None and not proxy.startswith(("http://", "https://")):
+            scheme = proxy.partition(":")[0]
+            raise ConfigurationError(f"aiohttp cannot use a proxy of the kind {scheme!r:.40}", key="proxy")
+        return url, proxy
+
+
+def _answer(response: aiohttp.ClientResponse) -> HTTPAnswer:
+    headers: dict[str, str] = {}
+    for name, value in response.raw_headers:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+
+    async def aclose() -> None:
+        if response.connection is not None:  # it was not read to its end
+            response.close()
+            await asyncio.sleep(0)  # it is closed behind this
+
+    return HTTPAnswer(response.status, headers, decoded(_Chunks(response.content), headers), aclose)
+
+
+class _Chunks(AsyncIterator[bytes]):
+    """The bytes of a body as they arrive."""
+
+    def __init__(self, content: aiohttp.StreamReader) -> None:
+        self._content = content
+
+    async def __anext__(self) -> bytes:
+        import aiohttp
+
+        try:
+            piece = await self._content.readany()
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise _as_httpx2(error)  # noqa: B904  # it has its cause
+        if not piece:
+            raise StopAsyncIteration
+        return piece
+
+
+async def _note_reuse(_: object, sending: Any, __: object) -> None:
+    sending.begin()
+
+
+def _as_httpx2(error: Exception) -> Exception:
+    """Return the error of httpx2 for *error*, with its cause."""
+    import aiohttp
+    import httpx2
+
+    httpx2_error: Exception
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            httpx2_error = httpx2.ConnectTimeout("too late")
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            httpx2_error = httpx2.ProxyError("the proxy failed")
+        case aiohttp.ClientConnectorError():
+            httpx2_error = httpx2.ConnectError("no connection")
+        case aiohttp.ClientConnectionError() | OSError():
+            httpx2_error = httpx2.ReadError("the connection broke")
+        case aiohttp.InvalidURL() | ValueError():
+            httpx2_error = httpx2.LocalProtocolError("the request is not HTTP")
+        case _:
+            httpx2_error = httpx2.RemoteProtocolError("the answer is not HTTP")
+    httpx2_error.__cause__ = getattr(error, "certificate_error", error)
+    return httpx2_error

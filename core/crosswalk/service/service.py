@@ -44,7 +44,15 @@ from crosswalk.service.auxiliary_requests import ServerDiscovery
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call import EventStream
 from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, Secret, resolve
-from crosswalk.service.http import CallSlots, CallWait, ClientTransport, TimedWait, Transport, check_client
+from crosswalk.service.http import (
+    AiohttpTransport,
+    CallSlots,
+    CallWait,
+    ClientTransport,
+    TimedWait,
+    Transport,
+    check_client,
+)
 from crosswalk.service.retries import Cooling, RetryPolicy, Timeouts
 from crosswalk.service.setup import (
     Driver,
@@ -392,8 +400,6 @@ class LoopDriver:
             return ClientTransport(client, options)
         if client is not None:
             raise ConfigurationError("aiohttp cannot use client=", key="client")
-        from crosswalk.service.aiohttp_transport import AiohttpTransport
-
         return AiohttpTransport(options)
 
     def middleware(self, middleware: Middleware) -> Middleware:

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, cast
 import attrs
 import orjson
 
-from crosswalk.codec.converters import problems_in
+from crosswalk.codec.canonical import problems_in
 from crosswalk.codec.layout import MissingKey, Refused
 from crosswalk.errors import CrosswalkError
 from crosswalk.plugin.registry import registry

@@ -23,8 +23,7 @@ from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import ErrorKind, FinishReason, SegmentType
-from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import Frame, Limits, NeedMore, SniffingDecoder, is_done
+from crosswalk.wire.framing import Frame, Limits, NeedMore, SniffingDecoder, is_done, load_event
 
 if TYPE_CHECKING:
     from crosswalk.plugin.registry import Mapper

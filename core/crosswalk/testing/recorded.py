@@ -20,8 +20,7 @@ from crosswalk.testing.captures import NAMES
 from crosswalk.testing.perturbation import leaves, show_path
 from crosswalk.text import holds_key
 from crosswalk.types.values import ErrorKind
-from crosswalk.wire.events import load_event
-from crosswalk.wire.framing import Limits, SniffingDecoder, is_done
+from crosswalk.wire.framing import Limits, SniffingDecoder, is_done, load_event
 
 # -------------------------------------------------------------------------------- recorded
 # Recordings: exchanges that are about to become captures, and the writing of their files.

@@ -8,10 +8,6 @@ from crosswalk.lazy import face
 
 if TYPE_CHECKING:
     from crosswalk.wire import chat as chat, messages as messages, ollama as ollama, responses as responses
-    from crosswalk.wire.events import (
-        Halves as Halves,
-        load_event as load_event,
-    )
     from crosswalk.wire.framing import (
         DEFAULT as DEFAULT,
         NEED_MORE as NEED_MORE,
@@ -20,6 +16,7 @@ if TYPE_CHECKING:
         Decoder as Decoder,
         Frame as Frame,
         Framing as Framing,
+        Halves as Halves,
         Limits as Limits,
         LineDecoder as LineDecoder,
         NDJSONDecoder as NDJSONDecoder,
@@ -29,15 +26,15 @@ if TYPE_CHECKING:
         SSEDecoder as SSEDecoder,
         TextEventDecoder as TextEventDecoder,
         is_done as is_done,
+        load_event as load_event,
     )
 else:
     __getattr__, __dir__ = face(
         __name__,
         {
-            "crosswalk.wire.events": "Halves load_event",
             "crosswalk.wire.framing": (
-                "BodyDecoder CustomFraming DEFAULT Decoder Frame Framing Limits LineDecoder NDJSONDecoder "
-                "NEED_MORE NeedMore PushDecoder SSEDecoder SniffingDecoder TextEventDecoder is_done"
+                "BodyDecoder CustomFraming DEFAULT Decoder Frame Framing Halves Limits LineDecoder NDJSONDecoder "
+                "NEED_MORE NeedMore PushDecoder SSEDecoder SniffingDecoder TextEventDecoder is_done load_event"
             ),
         },
         modules={

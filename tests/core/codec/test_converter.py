@@ -25,7 +25,7 @@ from crosswalk.codec import (
     to_json,
     transform_error,
 )
-from crosswalk.codec.converters import problems_in
+from crosswalk.codec.canonical import problems_in
 from crosswalk.errors import CanonicalJSONError
 from crosswalk.responses import Response
 from crosswalk.types import ContentPart, ImagePart, TextPart, ToolCall

@@ -38,7 +38,7 @@ class Document:
 def problems(value: Any) -> tuple[str, ...]:
     with pytest.raises(Exception) as caught:  # noqa: PT011  # cattrs' own group of errors
         converter().structure(value, Document)
-    from crosswalk.codec.converters import transform_error
+    from crosswalk.codec.canonical import transform_error
 
     return tuple(transform_error(caught.value))
 

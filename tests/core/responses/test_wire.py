@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crosswalk import ChatResponse, FinishReason, SegmentType, UnknownEventError
-from crosswalk.codec.converters import json_types
+from crosswalk.codec.canonical import json_types
 from crosswalk.codec.layout import without_none
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import registry
@@ -36,7 +36,7 @@ from crosswalk.wire.responses import (
     EventRole,
     ItemRole,
 )
-from crosswalk_openai_responses.events import HANDLERS
+from crosswalk_openai_responses import HANDLERS
 
 ROOT = Path(__file__).parents[3]
 

@@ -23,7 +23,7 @@ from crosswalk import (
     ServerError,
 )
 from crosswalk.service import ChatRequest, Endpoint, EventStream, LLMService, RetryPolicy, Timeouts
-from crosswalk.service.aiohttp_transport import AiohttpTransport
+from crosswalk.service.http import AiohttpTransport
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
 from wires import body, chunk

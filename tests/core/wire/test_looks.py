@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from crosswalk import DetectionError, InvalidJSONError, normalize
-from crosswalk.wire.events import looks_like
+from crosswalk.wire.framing import looks_like
 
 BODY = b'{"message": {"role": "assistant", "content": "Hi"}, "done": true, "done_reason": "stop"}'
 
