@@ -104,9 +104,15 @@ class ResponsesDialect:
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. The remainder of an item is listed under ``output``, as in a body."""
-        event, answer = require_object(event), state.own(Answer)
+        if type(event) is not dict:
+            event = require_object(event)
+        answer = state.own(Answer)
         if state.repeated_texts:
             answer.add_repeated(state)
+        if event.get("type") is None and (
+            event.get("object") == "response" or (type(event.get("output")) is list and not is_error(event))
+        ):
+            return response_deltas(event, None, answer, state)
         if is_error(event):
             return (take_error(event),)
         wire_event = _known(event)
@@ -122,9 +128,6 @@ class ResponsesDialect:
             event.clear()
             event[kind] = [remainder]
             return ()
-        is_body = event.get("object") == "response" or type(event.get("output")) is list
-        if is_body and event.get("type") is None:
-            return response_deltas(event, None, answer, state)
         raise unknown_event(event)
 
     @hookimpl
@@ -146,7 +149,7 @@ class ResponsesDialect:
         if "prompt_tokens" in usage and "input_tokens" not in usage:
             return _CHAT_DIALECT.usage_info(usage, state)  # of a proxy that translates Chat Completions
         counts = _COUNT_PATHS.accept(usage)
-        if (searches := _searches(event)) is not None:
+        if "tool_usage" in event and (searches := _searches(event)) is not None:
             counts["web_search_requests"] = searches
         return counted(counts, state, look_at_cost(usage))
 

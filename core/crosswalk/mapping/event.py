@@ -39,6 +39,7 @@ from crosswalk.types.delta import (
     ended,
     last_delta,
     number_delta,
+    text_delta,
     with_changes,
 )
 from crosswalk.types.json import (
@@ -174,7 +175,7 @@ class Delivery:
     def _deliver_changes(self, changes: dict[str, Any], delivered_deltas: list[ResponseDelta]) -> None:
         """Deliver extensions without a delta. Those that arrive after the end wait for the final delta."""
         if not self._state.has_begun_to_end:
-            self._add(ResponseDelta(extensions=adopted(changes)), delivered_deltas)
+            self._add(text_delta(UNNUMBERED, None, None, None, 0, adopted(changes)), delivered_deltas)
             return
         if _overwrites(changes, self._late_extensions):
             self._add(ResponseDelta(extensions=adopted(self._late_extensions)), delivered_deltas)
@@ -528,7 +529,7 @@ class EventMapper:
                 deltas.append(delta)
             elif delta.usage is None and has_only_its_end(delta):
                 if delta.choice not in state.choices:
-                    state.begin(delta.choice)
+                    state.choice(delta.choice)
                 self._note_end(delta)
                 continue  # it is held back to the last delta of its choice
             else:

@@ -137,11 +137,6 @@ def _log() -> logging.Logger:
     return logging.getLogger("crosswalk.mapping")
 
 
-def _is_heard() -> bool:
-    """Whether anybody may listen below the level of a warning: not where this program has not even loaded logging."""
-    return "logging" in sys.modules and not _is_quiet.get()
-
-
 @contextmanager
 def quietly() -> Iterator[None]:
     """Log nothing meanwhile, because the program has not received this answer."""
@@ -158,7 +153,7 @@ def log_response(response: ChatResponse) -> None:
     The record's extra fields are OpenTelemetry's, with ``gen_ai.response.id`` as the correlation id. The content is
     added as ``crosswalk.content`` only if the settings allow it.
     """
-    if not _is_heard():
+    if "logging" not in sys.modules or _is_quiet.get():  # nobody listens below the level of a warning
         return
     level = _INFO if response.finish_reason is _ERROR else _DEBUG
     if not _log().isEnabledFor(level):
@@ -178,7 +173,7 @@ def log_response(response: ChatResponse) -> None:
 
 def log_failure(error: MappingError) -> None:
     """Log at INFO that a payload could not be mapped: provider, place, kind of error. The error is raised as well."""
-    if not _is_heard():
+    if "logging" not in sys.modules or _is_quiet.get():
         return
     from crosswalk.otel import otel_provider_name  # only where somebody listens
 
@@ -670,8 +665,9 @@ class Reader:
             alike_events.note(source, name, deltas, usage, changes)
         elif self._decoder is not None:
             self._decode = self._decoder.direct
-            if self._event_count == 1 or self._event_mapper.may_switch:
-                self._alike_events = self._new_alike()
+            if self._event_count == 2 and (alike_events := self._new_alike()) is not None:
+                self._alike_events = alike_events
+                alike_events.note(source, name, deltas, usage, changes)
         delivered_deltas = self._deliver(deltas, usage, changes)
         timer = self._options.timer
         if timer is not None and self._first_token_time is None and any(map(has_output, delivered_deltas)):

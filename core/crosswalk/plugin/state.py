@@ -422,7 +422,7 @@ def prune(event: dict[str, Any], kept_ids: Container[int]) -> None:
                 prune(value, kept_ids)
             if value or id(value) in kept_ids:
                 continue
-        elif kind is not list or not _is_emptied(value, kept_ids):
+        elif kind is not list or (id(value) in kept_ids if not value else not _is_emptied(value, kept_ids)):
             continue
         if emptied_keys is None:
             emptied_keys = [key]
@@ -497,7 +497,10 @@ class CountPaths:
         for groups, name_by_key in self._objects:
             holder = usage
             for group in groups:
-                holder = (accept_object(holder, group) or {}) if group in holder else {}
+                inner = holder.get(group)
+                if type(inner) is not dict or not inner:
+                    inner = (accept_object(holder, group) or {}) if group in holder else {}
+                holder = inner
             for key in [*holder]:
                 name = name_by_key.get(key)
                 if name is None:
