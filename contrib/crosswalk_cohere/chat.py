@@ -103,8 +103,6 @@ def _take_logprobs(item: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
 
 def _logprobs(event: dict[str, Any], state: MappingState, *, whole: bool) -> tuple[TokenLogprob, ...] | None:
     """Take the tokens of *event*, a *whole* body or one of a stream, and note missing ones. ``None`` without any."""
-    if "logprobs" not in event:
-        return None
     stretches = accept_objects(event, "logprobs") if whole else ()
     token_lists = [*map(_take_logprobs, stretches)] if whole else [stretch_logprobs(event)]
     if None in token_lists:
@@ -226,7 +224,8 @@ class _Progress(Texts):
 
     def finish(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """Return why the message ended. The first of several ends counts."""
-        yield from self.close()
+        if self._is_open:
+            yield from self.close()
         if 0 in state.ends:
             take_same(part, "finish_reason", state.ends[0].finish_word)
             take_same(part, "error", self.error)
@@ -277,7 +276,7 @@ class ChatDialect(FinishWords):
         ends = is_body or kind == "message-end"
         if begins:
             progress.begin(event, state)
-        logprobs = _logprobs(event, state, whole=is_body)
+        logprobs = _logprobs(event, state, whole=is_body) if "logprobs" in event else None
         part = event if is_body else take_object(event, "delta") or {}
         message = take_object(part, "message") or {}
         if begins:

@@ -162,7 +162,11 @@ def _look_at_count(container: dict[str, Any], key: str) -> int | None:
 
 def _accept_count(container: dict[str, Any], key: str) -> int | None:
     """Take the count under *key*. Other values stay and are noted."""
-    count = _look_at_count(container, key) if key in container else None
-    if count is not None or container.get(key) is None:
-        container.pop(key, None)
+    value = container.pop(key, None)
+    if value is None or (type(value) is int and 0 <= value <= _LARGEST_EXACT):
+        return value
+    container[key] = value
+    count = _look_at_count(container, key)
+    if count is not None:
+        del container[key]
     return count

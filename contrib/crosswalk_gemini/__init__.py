@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import attrs
 
@@ -196,9 +196,9 @@ class Gemini:
         if _is_of_layer(event, state):
             deltas: Iterable[ResponseDelta] = OPENAI_LAYER.map_delta(event, state)
             return deltas
-        return (
-            _array_deltas(event, state) if type(event) is list else chunk_deltas(require_object(event), state)
-        )
+        if type(event) is list:
+            return _array_deltas(event, state)
+        return chunk_deltas(event if type(event) is dict else require_object(event), state)
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
@@ -228,7 +228,7 @@ class Gemini:
             return remaining
         chunks = event if type(event) is list else [event]
         for chunk in chunks:
-            if "candidates" in chunk:
+            if "candidates" in chunk and (not chunk["candidates"] or 1 in map(len, chunk["candidates"])):
                 chunk["candidates"] = [item for item in chunk["candidates"] if item.keys() != {"index"}]
                 if not chunk["candidates"]:
                     del chunk["candidates"]
@@ -296,14 +296,17 @@ def _array_deltas(chunks: list[Any], state: MappingState) -> Iterator[ResponseDe
 def _one_by_one(container: dict[str, Any], key: str) -> Iterable[dict[str, Any]]:
     """Take the objects of an array, as :func:`take_objects`. Those before a wrong item come before the error."""
     items = container.get(key)
-    if type(items) is list and not {dict}.issuperset(map(type, items)):
-        return _before_wrong(container, key)
-    return take_objects(container, key)
+    if type(items) is not list or not items:
+        return take_objects(container, key)
+    return items if {dict}.issuperset(map(type, items)) else _before_wrong(container, key)
 
 
 def _before_wrong(container: dict[str, Any], key: str) -> Iterator[dict[str, Any]]:
     yield from takewhile(lambda item: type(item) is dict, container[key])
     take_objects(container, key)
+
+
+_SIDES: Final = frozenset({"citationMetadata", "groundingMetadata", "safetyRatings"})
 
 
 def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingState) -> Iterator[ResponseDelta]:
@@ -318,8 +321,10 @@ def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingStat
     logprobs = take_logprobs(candidate) if "logprobsResult" in candidate else None
     if logprobs:
         yield ResponseDelta(logprobs=logprobs, choice=choice)
-    answer.note_sides(candidate, state)
-    word = _take_word(candidate, "finishReason")
+    if not _SIDES.isdisjoint(candidate):
+        answer.note_sides(candidate, state)
+    is_word = type(candidate.get("finishReason")) is str
+    word = (take_string if is_word else _take_word)(candidate, "finishReason")
     if word and (
         answer.word is None or answer.word in _VAGUE_WORDS
     ):  # those before the last chunk say nothing yet
@@ -338,7 +343,7 @@ def _end_deltas(
 ) -> Iterator[ResponseDelta]:
     """Return the end of an answer with *word*: its detail, then the word."""
     choice = answer.choice
-    message = look_at(candidate, "finishMessage", str)
+    message = look_at(candidate, "finishMessage", str) if "finishMessage" in candidate else None
     if word in _STOP_WORDS and answer.writer is not None:
         # Some streams leave out the end of the arguments. With any other word they are cut, and stay so.
         for fragment in answer.call_end(state):

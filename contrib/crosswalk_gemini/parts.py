@@ -16,6 +16,7 @@ from crosswalk.plugins import (
     ContentFilterCategory,
     ContentFilterResult,
     ContentFilterSeverity,
+    CountPaths,
     MappingState,
     Provenance,
     ResponseDelta,
@@ -515,6 +516,7 @@ _CANDIDATES_KEY, _THOUGHTS_KEY = _COMPLETION_KEYS = (
 )
 _CACHED_KEY, _TOTAL_KEY = wire.COUNTS["cached_tokens"], wire.COUNTS["total_tokens"]
 _COUNT_KEYS = (*_PROMPT_KEYS, *_COMPLETION_KEYS, _CACHED_KEY)
+_COUNT_PATHS = CountPaths({key: key for key in _COUNT_KEYS})
 _INPUT, _OUTPUT, _INPUT_KEY = wire.MODALITIES.values()
 _MODALITY_KEYS = {_INPUT: True, "toolUsePromptTokensDetails": False, _OUTPUT: True, _INPUT_KEY: True}
 """The lists of counts by modality, and whether what is read of one is taken."""
@@ -552,10 +554,7 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
     if not usage:
         return None
     counts = state.own(_Counts)
-    sent_counts: dict[str, int] = {}
-    for name in _COUNT_KEYS:
-        if name in usage and (count := accept_count(usage, name)) is not None:
-            sent_counts[name] = count
+    sent_counts = _COUNT_PATHS.accept(usage)
     mistyped_keys = usage.keys() & _COUNT_KEYS if len(usage) > (_TOTAL_KEY in usage) else _NO_KEYS
     if _TOOL_USE_KEY in sent_counts:
         usage[_TOOL_USE_KEY] = sent_counts[_TOOL_USE_KEY]
@@ -571,27 +570,21 @@ def usage_info(chunk: dict[str, Any], state: MappingState) -> UsageInfo | None:
     last_counts = counts.last
     last_counts.update(sent_counts)
     # The wire counts that make up each canonical one, or none if some are unknown.
-    names = _COMPLETION_KEYS[:1] if _are_thoughts_counted_twice(last_counts, total) else _COMPLETION_KEYS
-    prompt_counts = (
-        [last_counts[name] for name in _PROMPT_KEYS if name in last_counts]
-        if mistyped_keys.isdisjoint(_PROMPT_KEYS)
-        else []
-    )
-    completion_counts = (
-        [last_counts[name] for name in names if name in last_counts]
-        if mistyped_keys.isdisjoint(names)
-        else []
-    )
+    is_twice = _THOUGHTS_KEY in last_counts and _are_thoughts_counted_twice(last_counts, total)
+    names = _COMPLETION_KEYS[:1] if is_twice else _COMPLETION_KEYS
+    known_keys = last_counts.keys()
+    prompt_keys = known_keys & _PROMPT_KEYS if mistyped_keys.isdisjoint(_PROMPT_KEYS) else _NO_KEYS
+    completion_keys = known_keys & names if mistyped_keys.isdisjoint(names) else _NO_KEYS
     info = state.usage_info(
-        sum(prompt_counts) if prompt_counts else None,
-        sum(completion_counts) if completion_counts else None,
+        sum(map(last_counts.__getitem__, prompt_keys)) if prompt_keys else None,
+        sum(map(last_counts.__getitem__, completion_keys)) if completion_keys else None,
         cached_tokens=last_counts.get(_CACHED_KEY),
         reasoning_tokens=last_counts.get(_THOUGHTS_KEY),
         details=details,
     )
-    if len(prompt_counts) > 1:
+    if len(prompt_keys) > 1:
         state.note("usage.prompt_tokens", Provenance.DERIVED)
-    if len(completion_counts) > 1:
+    if len(completion_keys) > 1:
         state.note("usage.completion_tokens", Provenance.DERIVED)
     return info
 
@@ -660,14 +653,16 @@ def details_of(
     state: MappingState,
 ) -> UsageDetails:
     """Counts by modality: of the prompt, of the tools' results, which are part of it, of the output and the cache."""
-    counts = {f"{name}_input_tokens": tokens for name, tokens in prompt_counts.items()}
-    for name, tokens in tool_counts.items():
-        if name in prompt_counts:
-            state.note(f"usage.details.{name}_input_tokens", Provenance.DERIVED)
-        counts[f"{name}_input_tokens"] = prompt_counts.get(name, 0) + tokens
-    for ending, tokens_by_modality in (("output", output_counts), ("cache_read", cached_counts)):
+    counts: dict[str, int] = {}
+    lists = (("input", prompt_counts), ("output", output_counts), ("cache_read", cached_counts))
+    for ending, tokens_by_modality in lists:
         for name, tokens in tokens_by_modality.items():
             counts[f"{name}_{ending}_tokens"] = tokens
+    for name, tokens in tool_counts.items():
+        key = f"{name}_input_tokens"
+        if key in counts:
+            state.note(f"usage.details.{key}", Provenance.DERIVED)
+        counts[key] = counts.get(key, 0) + tokens
     return UsageDetails(**counts)
 
 

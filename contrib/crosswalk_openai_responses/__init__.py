@@ -109,9 +109,10 @@ def item_deltas(answer: Answer, raw_item: Object, item: Item, state: MappingStat
         elif role is not wire.ItemRole.STATE:
             yield from _whole(answer, raw_item, wire_item, item)
     item.is_whole = True
-    drop_known(
-        raw_item, {name: value for name, value in item.kept.items() if name not in _ALWAYS_LEFT_FIELDS}
-    )
+    if item.kept:
+        drop_known(
+            raw_item, {name: value for name, value in item.kept.items() if name not in _ALWAYS_LEFT_FIELDS}
+        )
     number_parts(raw_item)
 
 
@@ -122,21 +123,22 @@ def part_deltas(answer: Answer, raw_part: Object, part: Part, state: MappingStat
     """
     leaf, streamed_text, tokens = part.known.leaf, "".join(part.pieces), None
     text = take_string(raw_part, leaf) or streamed_text
-    if "logprobs" in raw_part and not part.tokens:
+    if raw_part.get("logprobs") not in (None, []) and not part.tokens:
         tokens = accept_logprobs(raw_part, "logprobs")
     if not text.startswith(streamed_text):
         raw_part[f"streamed_{leaf}"] = streamed_text
         state.note(_CANONICAL_PATHS[part.known.segment], Provenance.DERIVED)
-    if answer.continues(part, text):
+    if not (part.pieces or part.runs) or answer.continues(part, text):
         text = text[len(streamed_text) :]
     else:
         yield from answer.correct(part, text)
         text = ""
     if text or tokens:
         yield from answer.add(part, text, tokens)
-    for number, annotation in enumerate(accept_objects(raw_part, "annotations")):
-        if number not in part.citations:
-            yield answer.insert(citation(annotation, part, number))
+    if raw_part.get("annotations") not in (None, []):
+        for number, annotation in enumerate(accept_objects(raw_part, "annotations")):
+            if number not in part.citations:
+                yield answer.insert(citation(annotation, part, number))
     part.is_whole = True
     part.drop_carried(raw_part)
 
@@ -144,6 +146,8 @@ def part_deltas(answer: Answer, raw_part: Object, part: Part, state: MappingStat
 def _texts(answer: Answer, raw_item: Object, item: Item, state: MappingState) -> Deltas:
     """Yield the parts of a message or of reasoning, which may be only a payload to be sent back, or only an id."""
     for name in wire.LISTS:
+        if name not in raw_item:
+            continue
         parts = take_objects(raw_item, name)
         kinds = [look_string(part, "type") or "" for part in parts]
         for last_part, other_parts in item.renumber(name, kinds) if item.parts else ():
@@ -158,7 +162,8 @@ def _texts(answer: Answer, raw_item: Object, item: Item, state: MappingState) ->
     kind = SegmentType.TEXT if is_message else SegmentType.REASONING
     field, name = wire.BESIDE["message" if is_message else "reasoning"]
     metadata = {"id": raw_item["id"]} if raw_item.get("id") else {}
-    value = look_at(raw_item, field, str) or (None if is_message else item.encrypted_content)
+    value = look_at(raw_item, field, str) if field in raw_item else None
+    value = value or (None if is_message else item.encrypted_content)
     if value and field not in item.kept:
         item.kept[field] = metadata[name] = value
     elif is_message or item.is_whole or item.kept or any(part.pieces for part in item.parts.values()):
@@ -210,7 +215,7 @@ def argument_deltas(answer: Answer, raw_item: Object, leaf: str, item: Item, sta
 def opening_deltas(answer: Answer, raw_item: Object, item: Item, state: MappingState) -> Deltas:
     """Yield the delta of a call's id and name. Arguments that are already there may come again in pieces, so they wait."""
     kind = item.type = look_string(raw_item, "type") or item.type
-    item.by_server = _is_by_server(answer, raw_item, item)
+    item.by_server = kind in _MAYBE_BY_SERVER and _is_by_server(answer, raw_item, item)
     wire_item = wire.ITEMS.get(kind or "")
     if wire_item is None or wire_item.role is not wire.ItemRole.CALL or item.by_server:
         return
@@ -238,8 +243,11 @@ def _action(
         del raw_item[name]
 
 
+_MAYBE_BY_SERVER: Final = frozenset({"shell_call", "tool_search_call", "custom_tool_call"})
+
+
 def _is_by_server(answer: Answer, raw_item: Object, item: Item) -> bool:
-    """Return whether the server itself runs a call that its type leaves to the client.
+    """Return whether the server itself runs a call that its type, one of these, leaves to the client.
 
     That is a shell in the server's container, the server's search for tools, or an undeclared custom tool, such as xAI's
     search on X.
@@ -249,13 +257,9 @@ def _is_by_server(answer: Answer, raw_item: Object, item: Item) -> bool:
         return type(environment) is dict and environment.get("type") == "container_reference"
     if item.type == "tool_search_call":
         return raw_item.get("execution") == "server"
-    if item.type == "custom_tool_call":
-        return (
-            item.call is None
-            and not raw_item.get("namespace")
-            and not answer.may_declare(raw_item.get("name"))
-        )
-    return False
+    return (
+        item.call is None and not raw_item.get("namespace") and not answer.may_declare(raw_item.get("name"))
+    )
 
 
 def _whole(answer: Answer, raw_item: Object, wire_item: wire.WireItem, item: Item) -> Deltas:
@@ -359,7 +363,8 @@ def response_deltas(
     state.take_identity(response, created="created_at")
     take_same(response, "object", "response")
     details = take_object(response, "incomplete_details") or {}
-    answer.note_tools(response.get("tools"))
+    if response.get("tools"):
+        answer.note_tools(response["tools"])
     output = take_objects(response, "output")
     if word in wire.PENDING:
         for number, begun_item in enumerate(output):
@@ -402,7 +407,8 @@ def _take_finish(response: Object, details: Object, word: str | None, answer: An
     """
     status: str | None = None
     if word not in wire.PENDING:
-        status = look_string(response, "status")
+        status = response.get("status")
+        status = status if type(status) is str else look_string(response, "status")
         if status is None or (status in wire.PENDING and word is not None):
             status = word  # in a body it is the state of an answer that the server is still making
     # Extensions that contain a status must also take the next one.
@@ -415,7 +421,7 @@ def _take_finish(response: Object, details: Object, word: str | None, answer: An
         detail = response["error"].get("code")
     elif status == "completed" and _has_cut_message(response.get("output")):
         return "incomplete"  # the message itself has this status
-    if status is not None:
+    if status is not None and details:
         take_same(details, "reason", None)
     return f"{status}:{detail}" if detail and type(detail) is str else status
 
@@ -707,9 +713,15 @@ class ResponsesDialect:
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. The remainder of an item is listed under ``output``, as in a body."""
-        event, answer = require_object(event), state.own(Answer)
+        if type(event) is not dict:
+            event = require_object(event)
+        answer = state.own(Answer)
         if state.repeated_texts:
             answer.add_repeated(state)
+        if event.get("type") is None and (
+            event.get("object") == "response" or (type(event.get("output")) is list and not is_error(event))
+        ):
+            return response_deltas(event, None, answer, state)
         if is_error(event):
             return (take_error(event),)
         wire_event = _known(event)
@@ -725,9 +737,6 @@ class ResponsesDialect:
             event.clear()
             event[kind] = [remainder]
             return ()
-        is_body = event.get("object") == "response" or type(event.get("output")) is list
-        if is_body and event.get("type") is None:
-            return response_deltas(event, None, answer, state)
         raise unknown_event(event)
 
     @hookimpl
@@ -749,7 +758,7 @@ class ResponsesDialect:
         if "prompt_tokens" in usage and "input_tokens" not in usage:
             return _CHAT_DIALECT.usage_info(usage, state)  # of a proxy that translates Chat Completions
         counts = _COUNT_PATHS.accept(usage)
-        if (searches := _searches(event)) is not None:
+        if "tool_usage" in event and (searches := _searches(event)) is not None:
             counts["web_search_requests"] = searches
         return counted(counts, state, look_at_cost(usage))
 

@@ -33,9 +33,12 @@ Object: TypeAlias = dict[str, Any]
 
 def numbered(leftover: Object, number: int) -> Object:
     """Return *leftover* with the number of its source as ``index``. An existing ``index`` gets another name."""
-    remainder = {"own_index" if name == "index" else name: value for name, value in leftover.items()}
+    remainder = dict(leftover)
     leftover.clear()
-    leftover.update({"index": number, **remainder})
+    leftover["index"] = number
+    if "index" in remainder:
+        remainder = {"own_index" if name == "index" else name: value for name, value in remainder.items()}
+    leftover.update(remainder)
     return leftover
 
 
@@ -72,8 +75,9 @@ def number_parts(raw_item: Object) -> None:
     for name in wire.LISTS:
         parts = raw_item.get(name)
         if type(parts) is list and {dict}.issuperset(map(type, parts)):
-            raw_item[name] = [numbered(part, number) for number, part in enumerate(parts) if part]
-            if not raw_item[name]:
+            if any(parts):
+                raw_item[name] = [numbered(part, number) for number, part in enumerate(parts) if part]
+            else:
                 del raw_item[name]
 
 
@@ -111,10 +115,11 @@ class Part:
 
     def drop_carried(self, raw_part: Object) -> None:
         """Remove from *raw_part*, this part or a fragment of it, the data that canonical values already carry."""
-        carried: Object = {"type": self.type, self.known.leaf: "".join(self.pieces)}
+        for name, text in (("type", self.type), (self.known.leaf, "".join(self.pieces))):
+            if name in raw_part and raw_part[name] in (None, text):
+                del raw_part[name]
         if raw_part.get("logprobs"):
-            carried["logprobs"] = [logprob_of(token) for token in self.tokens]
-        drop_known(raw_part, carried)
+            drop_known(raw_part, {"logprobs": [logprob_of(token) for token in self.tokens]})
         annotations = raw_part.get("annotations")
         for number, annotation in enumerate(annotations if type(annotations) is list else ()):
             if type(annotation) is dict:
@@ -335,7 +340,7 @@ class Answer(Texts):
 
     def note_tools(self, tools: Any) -> None:
         """Record the *tools* that the response was given. An empty list, which some servers always send, has no meaning."""
-        if type(tools) is list and tools:
+        if type(tools) is list:
             flat_tools = [*_flat(tools)]
             names = {name for tool in flat_tools if type(name := tool.get("name")) is str}
             # If tools are searched for later, these are not all.
@@ -428,7 +433,8 @@ class Answer(Texts):
             _pair(output, "type", [item for item in self.items if item not in matched_items], pairs)
         for number, raw_item in enumerate(output):
             item = pairs.get(number) or self._add_item()
-            self._identify(item, None, look_string(raw_item, "id") or None)
+            if "id" in raw_item:
+                self._identify(item, None, look_string(raw_item, "id") or None)
             yield item, raw_item
 
     def _find(self, index: int | None, id: str | None) -> Item | None:

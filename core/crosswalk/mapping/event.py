@@ -39,6 +39,7 @@ from crosswalk.types.delta import (
     ended,
     last_delta,
     number_delta,
+    text_delta,
     with_changes,
 )
 from crosswalk.types.json import (
@@ -165,13 +166,16 @@ class Delivery:
             adopted(late_extensions) if late_extensions else EMPTY_OBJECT,
         )
         state.delta_count += 1
-        (state.choices.get(choice) or state.choice(choice)).add(delta)
+        draft = state.choices.get(choice) or state.choice(choice)
+        draft.finish, draft.raw_finish = end.reason, end.finish_word
+        if segment is not None:
+            draft.insert(segment)
         return delta
 
     def _deliver_changes(self, changes: dict[str, Any], delivered_deltas: list[ResponseDelta]) -> None:
         """Deliver extensions without a delta. Those that arrive after the end wait for the final delta."""
         if not self._state.has_begun_to_end:
-            self._add(ResponseDelta(extensions=adopted(changes)), delivered_deltas)
+            self._add(text_delta(UNNUMBERED, None, None, None, 0, adopted(changes)), delivered_deltas)
             return
         if _overwrites(changes, self._late_extensions):
             self._add(ResponseDelta(extensions=adopted(self._late_extensions)), delivered_deltas)
@@ -467,11 +471,15 @@ class EventMapper:
         try:
             usage, residue = self._call_hooks(event, source, deltas)
             self.residue = residue
+            if residue and self._is_first:
+                self._is_first = self.is_settled = False
+                return usage, state.extend(residue, self._rules)
             return usage, self._extend(residue) if residue else residue
         except UnknownEventError as error:
             if self._unknown_policy == "raise":
                 raise
             residue = self._whole(error, source)  # including what the deltas before the error took
+            self._is_first = False
             return None, self._extend(residue) if residue else residue
         except BaseException as error:
             failure = self._failure(error, event)
@@ -521,7 +529,7 @@ class EventMapper:
                 deltas.append(delta)
             elif delta.usage is None and has_only_its_end(delta):
                 if delta.choice not in state.choices:
-                    state.begin(delta.choice)
+                    state.choice(delta.choice)
                 self._note_end(delta)
                 continue  # it is held back to the last delta of its choice
             else:
@@ -568,9 +576,6 @@ class EventMapper:
 
     def _extend(self, residue: dict[str, Any]) -> dict[str, Any]:
         """Add *residue* to the extensions and return what changed."""
-        if self._is_first:
-            self._is_first = self.is_settled = False
-            return self._state.extend(residue, self._rules)
         # Most events leave exactly what the one before left, which need not be compared leaf by leaf.
         encoded_residue = _as_bytes(residue) if len(residue) > 1 else None
         if encoded_residue is not None and encoded_residue == self._last_residue:

@@ -149,11 +149,6 @@ def _log() -> logging.Logger:
     return logging.getLogger("crosswalk.mapping")
 
 
-def _is_heard() -> bool:
-    """Whether anybody may listen below the level of a warning: not where this program has not even loaded logging."""
-    return "logging" in sys.modules and not _is_quiet.get()
-
-
 @contextmanager
 def quietly() -> Iterator[None]:
     """Log nothing meanwhile, because the program has not received this answer."""
@@ -170,7 +165,7 @@ def log_response(response: ChatResponse) -> None:
     The record's extra fields are OpenTelemetry's, with ``gen_ai.response.id`` as the correlation id. The content is
     added as ``crosswalk.content`` only if the settings allow it.
     """
-    if not _is_heard():
+    if "logging" not in sys.modules or _is_quiet.get():  # nobody listens below the level of a warning
         return
     level = _INFO if response.finish_reason is _ERROR else _DEBUG
     if not _log().isEnabledFor(level):
@@ -190,7 +185,7 @@ def log_response(response: ChatResponse) -> None:
 
 def log_failure(error: MappingError) -> None:
     """Log at INFO that a payload could not be mapped: provider, place, kind of error. The error is raised as well."""
-    if not _is_heard():
+    if "logging" not in sys.modules or _is_quiet.get():
         return
     from crosswalk.otel import otel_provider_name  # only where somebody listens
 
@@ -421,7 +416,7 @@ class Reader:
         self._longest_line = options.limits.line_bytes
         self._first_event: Any = None  # the first event, as it came
         self._has_halves = False  # whether the event that was loaded last may hold halves of surrogate pairs
-        self._halves = HalfBuffer()
+        self._halves: HalfBuffer | None = None  # made for the first such event
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
         self._input_has_ended = False  # the input has ended, and its remainder is read
@@ -517,7 +512,8 @@ class Reader:
             self._input_has_ended = True
             for data, name in frames:
                 yield from self._read_frame(data, name)
-        yield from self._map_held(self._halves.flush())
+        if self._halves is not None:
+            yield from self._map_held(self._halves.flush())
         yield from self._end()
         self._complete()
 
@@ -528,7 +524,8 @@ class Reader:
             ResponseValidationError: the input has not been finished (``ACODE-RSP-008``).
         """
         if self._response is None:
-            finish = self._state.choice(0).finish
+            draft = self._state.choices.get(0)
+            finish = None if draft is None else draft.finish
             if finish is None:
                 raise ResponseValidationError(
                     "Cannot build incomplete response: the final delta has not come", code="ACODE-RSP-008"
@@ -588,7 +585,7 @@ class Reader:
             if not data:
                 return ()  # a keep-alive
             if is_done(data):
-                last_deltas = [*self._map_held(self._halves.flush())]
+                last_deltas = [] if self._halves is None else [*self._map_held(self._halves.flush())]
                 self._is_done = self._has_sentinel = True
                 self._alike_events = None
                 return last_deltas  # the sentinel is not an event, and no event may follow it
@@ -599,7 +596,7 @@ class Reader:
             self._raw_events.append(data)
         if (
             self._alike_events is not None
-            and not self._halves.waiting
+            and (self._halves is None or not self._halves.waiting)
             and len(data) <= self._longest_line
             and (deltas := self._alike_events.read(data, name)) is not None
         ):
@@ -646,8 +643,10 @@ class Reader:
         if event is _MESSAGE_MARKER:
             self._state.error = error_delta(error_info(None, source.decode("utf-8", "replace").strip()))
             return ()
-        if not self._has_halves and not self._halves.waiting:
+        if not self._has_halves and (self._halves is None or not self._halves.waiting):
             return self._map_complete(event, name, source)
+        if self._halves is None:
+            self._halves = HalfBuffer()
         self._has_halves = False
         return self._map_held(self._halves.push(event, name, source))
 
@@ -678,22 +677,14 @@ class Reader:
             alike_events.note(source, name, deltas, usage, changes)
         elif self._decoder is not None:
             self._decode = self._decoder.direct
-            if self._event_count == 1 or self._event_mapper.may_switch:
-                self._alike_events = self._new_alike()
+            if self._event_count == 2 and (alike_events := self._new_alike()) is not None:
+                self._alike_events = alike_events
+                alike_events.note(source, name, deltas, usage, changes)
         delivered_deltas = self._deliver(deltas, usage, changes)
-        if (
-            self._first_token_time is None
-            and self._options.timer is not None
-            and any(map(has_output, delivered_deltas))
-        ):
-            self._first_token_time = self._options.timer()
+        timer = self._options.timer
+        if timer is not None and self._first_token_time is None and any(map(has_output, delivered_deltas)):
+            self._first_token_time = timer()
         return delivered_deltas
-
-    def _new_alike(self) -> AlikeEvents | None:
-        mapper = self._event_mapper.mapper
-        if self._event_mapper.may_switch or not mapper.is_unmodified or not mapper.info.text_paths:
-            return None
-        return AlikeEvents(self._event_mapper, self._delivery, self._state, self._options.limits.depth)
 
     def _deliver(
         self, deltas: list[ResponseDelta], usage: Any, changes: dict[str, Any]
@@ -702,6 +693,12 @@ class Reader:
             return self._delivery.deliver(deltas, usage, changes)
         except Exception as error:
             raise self._damaged(error) from error
+
+    def _new_alike(self) -> AlikeEvents | None:
+        mapper = self._event_mapper.mapper
+        if self._event_mapper.may_switch or not mapper.is_unmodified or not mapper.info.text_paths:
+            return None
+        return AlikeEvents(self._event_mapper, self._delivery, self._state, self._options.limits.depth)
 
     # The end.
 
@@ -806,8 +803,9 @@ class Reader:
         if self._event_count == 1 and isinstance(error, IncompleteStreamError | UnknownEventError):
             error = self._no_answer() or error
         error.locate(provider=self._event_mapper.mapper.provider, event=self._place())
-        with suppress(MappingError):
-            drain(self._map_held(self._halves.flush()))  # the partial answer holds it
+        if self._halves is not None:
+            with suppress(MappingError):
+                drain(self._map_held(self._halves.flush()))  # the partial answer holds it
         if self._options.redact is not None:
             redact_error(error, self._options.redact)
         if error.partial is None and self._event_count:

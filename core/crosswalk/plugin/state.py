@@ -418,11 +418,11 @@ def prune(event: dict[str, Any], kept_ids: Container[int]) -> None:
     for key, value in event.items():  # written out: it runs for every event, and most have few values left
         kind = type(value)
         if kind is dict:
-            if value:
+            if value and not _CONTAINER_TYPES.isdisjoint(map(type, value.values())):
                 prune(value, kept_ids)
             if value or id(value) in kept_ids:
                 continue
-        elif kind is not list or not _is_emptied(value, kept_ids):
+        elif kind is not list or (id(value) in kept_ids if not value else not _is_emptied(value, kept_ids)):
             continue
         if emptied_keys is None:
             emptied_keys = [key]
@@ -438,7 +438,7 @@ def _is_emptied(items: list[Any], kept_ids: Container[int]) -> bool:
     for item in items:  # do not stop early: the last item must be pruned as well
         kind = type(item)
         if kind is dict:
-            if item:
+            if item and not _CONTAINER_TYPES.isdisjoint(map(type, item.values())):
                 prune(item, kept_ids)
             if item or id(item) in kept_ids:
                 is_emptied = False
@@ -497,7 +497,10 @@ class CountPaths:
         for groups, name_by_key in self._objects:
             holder = usage
             for group in groups:
-                holder = (accept_object(holder, group) or {}) if group in holder else {}
+                inner = holder.get(group)
+                if type(inner) is not dict or not inner:
+                    inner = (accept_object(holder, group) or {}) if group in holder else {}
+                holder = inner
             for key in [*holder]:
                 name = name_by_key.get(key)
                 if name is None:
@@ -523,11 +526,16 @@ class CountPaths:
 
 def counted(counts: Mapping[str, int], state: MappingState, cost: Cost | None = None) -> UsageInfo | None:
     """Return the report of *counts* by name, as :meth:`CountPaths.accept` returns them, or ``None`` without any."""
-    if counts.keys() <= {"prompt_tokens", "completion_tokens"}:  # as in streams that count in every event
-        return state.usage_info(counts.get("prompt_tokens"), counts.get("completion_tokens"), cost=cost)
-    sent_counts = {name: counts.get(name) for name in COUNTS if name != "total_tokens"}
-    details = UsageDetails.EMPTY if counts.keys() <= COUNTS.keys() else unchecked(UsageDetails, **counts)
-    return state.usage_info(**sent_counts, cost=cost, details=details)
+    get = counts.get
+    return state.usage_info(
+        get("prompt_tokens"),
+        get("completion_tokens"),
+        cached_tokens=get("cached_tokens"),
+        reasoning_tokens=get("reasoning_tokens"),
+        cache_write_tokens=get("cache_write_tokens"),
+        cost=cost,
+        details=UsageDetails.EMPTY if counts.keys() <= COUNTS.keys() else unchecked(UsageDetails, **counts),
+    )
 
 
 def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:

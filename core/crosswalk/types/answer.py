@@ -117,6 +117,7 @@ class ChoiceDraft:
         open: the kind of text that the next piece continues, or ``None`` if it begins a part.
         text: the pieces of that part.
         calls: the tool calls, by their position.
+        has_calls: whether a tool call is among the parts.
         logprobs: the tokens so far, or ``None`` before the first.
         finish: why it ended, or ``None`` until a delta reports it.
         raw_finish: the provider's own word for that, or ``None`` until it sends one.
@@ -124,7 +125,7 @@ class ChoiceDraft:
 
     __slots__ = (
         "_has_blank_content", "_inserted_calls", "_last", "_later_segments", "_pieces_by_part", "calls", "finish",
-        "logprobs", "open", "parts", "raw_finish", "text",
+        "has_calls", "logprobs", "open", "parts", "raw_finish", "text",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -132,6 +133,7 @@ class ChoiceDraft:
         self.open: SegmentType | None = None
         self.text: list[str] = []
         self.calls: dict[int, CallDraft] = {}
+        self.has_calls = False
         self.logprobs: list[TokenLogprob] | None = None
         self.finish: FinishReason | None = None
         self.raw_finish: str | None = None
@@ -221,6 +223,7 @@ class ChoiceDraft:
             call = self.calls[index] = CallDraft(index)
         if index not in self._inserted_calls:
             self._inserted_calls.add(index)
+            self.has_calls = True
             self.insert(call)
         # An id or a name is set once and never joined on: some servers repeat them in every fragment.
         call.id = call.id or fragment.id
@@ -244,11 +247,6 @@ class ChoiceDraft:
                 pieces[:] = [text[: max(start, 0)] + new_text + text[max(end, 0) :]]
                 new_text = ""
             start, end = start - len(text), end - len(text)
-
-    @property
-    def has_calls(self) -> bool:
-        """Whether a tool call is among the parts."""
-        return bool(self._inserted_calls)
 
     def joined(self, kind: SegmentType) -> str:
         """Return all text of *kind*, or ``""`` if there is none."""
@@ -580,7 +578,7 @@ class AnswerDraft:
             finish_reason=finish,
             usage=usage,
             metadata=metadata,
-            created=self.created or as_utc(self.clock()),
+            created=self.created or (now() if self.clock is now else as_utc(self.clock())),
             model=model,
             refusal=refusal,
             content_filter_results=tuple(self.verdicts.values()) or None,

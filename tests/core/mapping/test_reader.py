@@ -553,6 +553,14 @@ def test_an_unknown_event_can_be_kept() -> None:
     assert response.metadata.extensions == {"unknown": "sing", "n": [1]}
 
 
+def test_the_last_value_counts_after_an_unknown_first_event() -> None:
+    """The same event once more is no repetition of the last one."""
+    first = {"unknown": "sing", "n": 1}
+    deltas, response = plain(first, {"text": "a", "n": 2}, first, {"end": "stop"}, unknown="keep")
+    assert [delta.extensions.get("n") for delta in deltas] == [1, 2, 1, None]
+    assert response.metadata.extensions == first
+
+
 def test_what_an_unknown_event_said_before_it_was_unknown_is_kept() -> None:
     """A hook that gives deltas one by one may find out late: they are shown, and the event is kept whole."""
 
