@@ -96,7 +96,8 @@ def is_sweep(item: pytest.Item) -> bool:
 
 def _is_untraced(item: pytest.Item) -> bool:
     """Whether *item* tries so much that tracing it would take longer than all the rest."""
-    return is_sweep(item) or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    is_marked = is_sweep(item) or item.get_closest_marker("untraced") is not None
+    return is_marked or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
 
 
 _STOPPED: Final[list[tuple[coverage.Coverage, str | None]]] = []

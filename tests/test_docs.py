@@ -45,6 +45,7 @@ def _unwatched() -> Iterator[None]:
 ASKING = {page for page in pages() if page.name.startswith("from-") or page.name == "observe.md"}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("page", [page for page in pages() if page not in ASKING], ids=name_of)
 def test_the_examples_of_a_page_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(ROOT)
@@ -278,6 +279,7 @@ def test_the_tutorial_starts_with_the_files_that_new_plugin_writes(tmp_path: Pat
     assert done.stdout.splitlines() == expected
 
 
+@pytest.mark.untraced
 def test_the_plugin_of_the_tutorial_passes_the_kit(acme: Path) -> None:
     first = check(acme, "--snapshot-update", traced=True)
     assert first.returncode == 0, first.stdout
@@ -289,6 +291,7 @@ def test_the_plugin_of_the_tutorial_passes_the_kit(acme: Path) -> None:
     assert "3 snapshots passed" in second.stdout
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("number", "right", "wrong"),
     [

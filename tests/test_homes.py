@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 COUNT = runpy.run_path(str(ROOT / "scripts/lines.py"))
 PLACES = ("core", "contrib/crosswalk_batch", "contrib/crosswalk_observe", "contrib/crosswalk_serve")
@@ -26,6 +28,7 @@ def test_a_public_class_has_one_home() -> None:
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
 
 
+@pytest.mark.untraced
 def test_a_module_is_a_subject_that_can_be_read() -> None:
     modules = [file for top in COUNT["SHIPPED"] for file in sorted((ROOT / top).rglob("*.py"))]
     assert 200 < len(modules) <= 280
@@ -77,6 +80,7 @@ RESPONSES = (
 """The homes of the Responses API: its types, its format, its plugin."""
 
 
+@pytest.mark.untraced
 def test_words_of_the_responses_api_stand_in_few_other_modules() -> None:
     words = _own_words("responses")
     assert {"shell_call", "input_image", "max_output_tokens"} <= words

@@ -75,6 +75,7 @@ def test_bodies_are_held_against_the_types_of_the_target(target: str) -> None:
         pytest.skip(f"no body is held against the types of {target}: {reason}")
 
 
+@pytest.mark.untraced
 def test_of_a_sample_nothing_is_lost_that_is_not_known() -> None:
     """Where this fails: ``PYTHONPATH=tests python -m request_matrix VERDICT FORMAT`` shows the cells."""
     assert failures(judged(sampled(ROWS, ONE_OF)), "sample") == []

@@ -187,6 +187,7 @@ def test_rows_of_parquet_are_lines(tmp_path: Path) -> None:
     assert (found, fault.startswith("the file is damaged: ")) == ([], True)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("kind", ["gzip", "zstd", "bzip2", "xz"])
 def test_of_a_packed_file_that_is_damaged_what_comes_before_is_read(kind: str) -> None:
     pack = packer(kind)

@@ -94,6 +94,7 @@ PRICED = (
 )
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("provider", "body", "prices", "cost", "source"),
     [

@@ -108,6 +108,7 @@ class Server:
             self.wrong.append(messages)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("count", [60, pytest.param(1000, marks=pytest.mark.sweep)])
 def test_many_sessions_at_once(count: int) -> None:
     server = Server()

@@ -550,6 +550,7 @@ def test_what_came_before_a_failure_is_kept(run: Run, server: ReplayServer, faul
     assert len(response.attempts) == 1
 
 
+@pytest.mark.usefixtures("at_once")
 def test_a_whole_answer_that_is_none_is_told(run: Run, server: ReplayServer) -> None:
     server.add(Answer((b"{]",)), times=None)
     done = run("ask", *to(server), "--no-stream", "Hi")

@@ -226,6 +226,7 @@ def test_a_plugin_that_is_broken(
     assert_is_said(run(*(word.replace("{plugin}", name) for word in argv), *options), argv[0])
 
 
+@pytest.mark.untraced
 @pytest.mark.usefixtures("at_once", "server")
 @pytest.mark.parametrize("argv", NO_FILE, ids=" ".join)
 @pytest.mark.parametrize("content", FILES)

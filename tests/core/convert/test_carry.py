@@ -171,6 +171,7 @@ def stored(answer: ChatResponse) -> ChatResponse:
     return from_json(to_json(answer), ChatResponse)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("own", "form"), [*permutations(WireForm, 2)])
 def test_a_carried_stream_comes_back_as_a_stream_of_its_own_format(own: WireForm, form: WireForm) -> None:
     tried = 0

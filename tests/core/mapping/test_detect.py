@@ -476,6 +476,7 @@ def test_an_envelope_around_an_answer_is_not_another_vendors(answer: Any, key: s
         normalize(orjson.dumps({key: answer, "usage": {}, "request_id": "r"}))
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("key", ["response", "output", "body", "result", "answer"])
 @pytest.mark.parametrize(
     "beside", [{}, {"request": {"model": "m", "messages": []}}], ids=["alone", "beside a request"]

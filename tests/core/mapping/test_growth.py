@@ -127,6 +127,7 @@ def bodies_of(provider: str) -> dict[str, tuple[Any, tuple[str | int, ...]]]:
     return found
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("provider", sorted(folder.name for folder in CAPTURES.iterdir() if folder.is_dir()))
 def test_each_part_of_a_body_costs_what_it_costs_alone(provider: str) -> None:
     read = read_whole(provider)
@@ -253,6 +254,7 @@ STREAMS: Final[dict[str, tuple[str, Callable[[int], list[Any]]]]] = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("part", STREAMS)
 def test_each_part_of_a_stream_costs_what_it_costs_alone(part: str) -> None:
     provider, events_of = STREAMS[part]
@@ -340,6 +342,7 @@ _LOSSY: Final = {
 """A message and its finish word, of which a form loses something."""
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("kind", _LOSSY)
 def test_the_report_of_a_conversion_grows_with_the_alternatives(kind: str) -> None:
     message, word = _LOSSY[kind]

@@ -72,6 +72,7 @@ def test_an_answer_has_ended_with_its_finish_word(server: ReplayServer, service_
     assert len(server.requests) == 1
 
 
+@pytest.mark.sweep  # it waits
 def test_without_a_limit_what_may_follow_has_all_the_time_there_is(
     server: ReplayServer, service_of: Make
 ) -> None:

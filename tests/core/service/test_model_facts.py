@@ -1132,6 +1132,7 @@ def names_in(text: str) -> list[str]:
     return [match[0] for match in NAMES.finditer(OTHERS.sub("", text))]
 
 
+@pytest.mark.untraced
 def test_no_code_knows_the_name_of_a_model() -> None:
     """Neither a text, nor a comment or a docstring. The test servers of ``crosswalk.testing`` may."""
     found: list[str] = []

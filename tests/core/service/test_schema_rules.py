@@ -206,6 +206,7 @@ def test_a_judge_knows_what_failed_before() -> None:
     ]
 
 
+@pytest.mark.untraced
 @needs_facts
 @pytest.mark.parametrize(("provider", "model"), SERVERS)
 def test_no_published_rule_is_broken(provider: str, model: str) -> None:
@@ -270,6 +271,7 @@ def test_each_limit_is_enforced_or_told_and_named(provider: str, model: str) -> 
         assert missing == [], name
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("provider", "model"), SERVERS)
 def test_a_valid_answer_is_valid_for_the_server(provider: str, model: str) -> None:
     for name, (_, valid, _) in TYPES.items():

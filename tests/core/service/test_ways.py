@@ -255,7 +255,7 @@ def test_an_endpoints_model_is_a_text() -> None:
 
 def test_a_time_limit_is_kept_without_an_event_loop(server: ReplayServer) -> None:
     server.add(STREAM, Stall(after_events=1), times=None)
-    limited = {**OPTIONS, "timeout": Timeouts(between_tokens=1, total=60)}
+    limited = {**OPTIONS, "timeout": Timeouts(between_tokens=0.1, total=60)}
     with SyncLLMService(at(server), **limited) as service, service.stream(ASK) as events:
         assert [event.event_type.value for event in events][-1] == "response.error"
     assert events.response.error_info is not None

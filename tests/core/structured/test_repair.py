@@ -315,6 +315,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:12]))
 def test_a_hostile_text_has_an_end(text: str) -> None:
     """In time that grows with the text: with its square each of these would take minutes."""

@@ -416,6 +416,7 @@ def test_what_is_no_json_issues_nothing(body: bytes) -> None:
     assert issued.events == []
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("provider", STRICT_PROVIDERS)
 def test_odd_bodies_are_refused_or_pass_and_never_fail(provider: str) -> None:
     rules = strict_rules(provider)
