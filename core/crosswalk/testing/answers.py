@@ -286,7 +286,7 @@ def choices_are_told_apart(case: Case) -> Iterator[Problem]:
         kinds = [part["type"] for part in response.get("segments", ()) if part["type"] in _OUTPUT_KINDS]
         if kinds:
             message = f"in a second choice, its {kinds[0]} is given as that of the first"
-            yield case.problem("P4", leaves[0], message, about="alternatives")
+            yield case.problem("P4", leaves[0], message, about="alternatives", kind="choices are mixed")
 
 
 _OUTPUT_KINDS: Final = ("text", "reasoning", "refusal", "tool_call")

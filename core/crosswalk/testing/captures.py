@@ -299,6 +299,26 @@ def stated_differences(
     return differences
 
 
+def taken_for(fact: str, statement: Mapping[str, Any], response: ChatResponse, others: Iterable[str]) -> str:
+    """Return the kind of mistake, such as ``reasoning became text``, if *response* has a *fact* as one of *others*."""
+    if fact == "finish":
+        return f"{statement[fact]} became {response.finish_reason}"
+    stated = _flat(statement).get(fact)
+    names = ("text", "reasoning", "refusal", "id", "model", "usage")
+    actual = _flat({name: _FACTS[name].read(response) for name in names})
+    for other in others:
+        value = actual.get(other)
+        is_text_in = isinstance(stated, str) and isinstance(value, str) and stated in value
+        if stated and other != fact and (is_text_in or value == stated):
+            return f"{fact} became {other}".replace("usage.", "").replace("_", " ")
+    return ""
+
+
+def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *facts* with those of ``usage`` under their own names, as :func:`stated_differences` names them."""
+    return {**facts, **{f"usage.{name}": count for name, count in (facts.get("usage") or {}).items()}}
+
+
 def _differences(
     name: str, stated: Any, choice: _Choice, response: ChatResponse, path: str = ""
 ) -> Iterator[tuple[str, str]]:

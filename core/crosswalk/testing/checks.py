@@ -24,7 +24,7 @@ from crosswalk.testing.answers import (
     recognizes_its_own,
     requests_say_all,
 )
-from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, written
+from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, taken_for, written
 from crosswalk.testing.case import Case, Tally, decoded, reader_options
 from crosswalk.testing.lossless import never_silently_wrong, nothing_lost
 from crosswalk.testing.pairing import (
@@ -103,8 +103,11 @@ def as_stated(case: Case) -> Iterator[Problem]:
         None if read_outcome.response is None else from_json(written(read_outcome.response), ChatResponse)
     )
     error_name, _, message = (read_outcome.error or "").partition(": ")
-    for fact, difference in stated_differences(statement, response, error_name or None, message):
-        yield case.problem("P4", fact, f"{difference}; {remedy_of(fact)}")
+    differences = stated_differences(statement, response, error_name or None, message)
+    facts = [fact for fact, _ in differences]
+    for fact, difference in differences:
+        kind = "" if response is None else taken_for(fact, statement, response, facts)
+        yield case.problem("P4", fact, f"{difference}; {remedy_of(fact)}", kind=kind)
 
 
 def _problems_of(name: str, case: Case) -> list[Problem]:

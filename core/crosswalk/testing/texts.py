@@ -54,15 +54,15 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
         elif _says_reasoning(case, place.leaves[0]) and occurrences(
             marked_outcome.response["message"].get("content")
         ):
-            yield case.problem("P4", place, "reasoning is given as the text of the answer")
+            message = "reasoning is given as the text of the answer"
+            yield case.problem("P4", place, message, kind="reasoning became text")
         elif (
             _is_all_reasoning(case)
             and occurrences(_reasoning(marked_outcome.response))
             and not _says_reasoning(case, place.leaves[0])
         ):
-            yield case.problem(
-                "P4", place, "the text of an answer that ended by itself is given as reasoning"
-            )
+            message = "the text of an answer that ended by itself is given as reasoning"
+            yield case.problem("P4", place, message, kind="text became reasoning")
         else:
             yield from _opaque(case, place)
     yield from _equal_pieces(case)
@@ -297,7 +297,9 @@ def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Pro
         if place.path in finish_paths:
             continue  # a later finish word may count for more
         text_path, own_kind = _text_of(place, text_places), _without_numbers(place.value)
-        kinds = _kinds(case, place.path, text_path) if text_path else set()
+        if text_path is None:
+            continue
+        kinds = _kinds(case, place.path, text_path)
         other_kinds = sorted((kind for kind in kinds if _without_numbers(kind) != own_kind), key=str)
         if not 0 < len(other_kinds) < _MOST_KINDS:
             continue
@@ -309,8 +311,18 @@ def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Pro
         for other_kind in other_kinds:
             changed_outcome = case.map(place.put(case.events, other_kind))
             if changed_outcome.error is None and same_json(changed_outcome.response, case.baseline.response):
-                yield case.problem("P1", place, _ALIKE_MESSAGE.format(other_kind), about="text")
+                yield case.problem(
+                    "P1",
+                    place,
+                    _ALIKE_MESSAGE.format(other_kind),
+                    about=_said_at(case, place.leaves[0].event, text_path),
+                )
                 break
+
+
+def _said_at(case: Case, event: int, path: Path) -> str:
+    """Return what the text at *path* is part of: the text, the reasoning or a refusal."""
+    return case.fields_at(Leaf(event, path, at(case.events[event], path)))[0]
 
 
 def _text_of(place: Place, text_places: set[tuple[int, Path]]) -> Path | None:
@@ -365,24 +377,23 @@ _ALIKE_MESSAGE: Final = (
 
 def _names(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
     """Another name of an event in place of the name of an event with a text."""
-    path_by_name = {
-        case.frames[event][1]: path for event, path in sorted(text_places, key=str) if case.frames
+    place_by_name = {
+        case.frames[event][1]: (event, path) for event, path in sorted(text_places, key=str) if case.frames
     }
-    for name, path in path_by_name.items():
+    for name, text_place in place_by_name.items():
         other_names = {
             other_name
             for frames, events in case.of_this_form()
             for (_, other_name), event in zip(frames, events, strict=False)
-            if other_name not in (None, name) and _is_text(at(event, path))
+            if other_name not in (None, name) and _is_text(at(event, text_place[1]))
         }
         if name is None or case.map_bytes(case.renamed(name, "crosswalk")).is_like(case.baseline):
             continue  # the name is not read
         for other_name in sorted(other_names):
             changed_outcome = case.map_bytes(case.renamed(name, other_name))
             if changed_outcome.error is None and same_json(changed_outcome.response, case.baseline.response):
-                yield case.problem(
-                    "P1", f"events named {name}", _ALIKE_MESSAGE.format(other_name), about="text"
-                )
+                message = _ALIKE_MESSAGE.format(other_name)
+                yield case.problem("P1", f"events named {name}", message, about=_said_at(case, *text_place))
                 break
 
 
@@ -402,12 +413,8 @@ def _keys(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
             moved_events = replaced(without(events_alone, Leaf(event, path, None)), other_leaf, value)
             outcome_alone, moved_outcome = case.map(events_alone), case.map(moved_events)
             if outcome_alone.error is None and same_json(outcome_alone.response, moved_outcome.response):
-                yield case.problem(
-                    "P1",
-                    Leaf(event, path, value),
-                    f"under the key {other_path[-1]!r} it is read the same way",
-                    about="text",
-                )
+                message = f"under the key {other_path[-1]!r} it is read the same way"
+                yield case.problem("P1", Leaf(event, path, value), message)
 
 
 def _without_numbers(kind: str | int) -> str | int:

@@ -434,16 +434,17 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     baseline_response = case.baseline.response
+    known = [*_invented(baseline_response, case.events)]
     for place in case.places(by_value=False):
         events = case.events
         for leaf in place.leaves:  # the item stays: those after it depend on their positions
             is_named = isinstance(leaf.path[-1], str)
             events = without(events, leaf) if is_named else replaced(events, leaf, None)
         changed_outcome = case.map(events)
-        for where, message in (
-            _invented(changed_outcome.response, events) if changed_outcome.response is not None else ()
-        ):
-            yield case.problem("P8", place, f"without it, {where}: {message}", about=where)
+        invented = [] if changed_outcome.response is None else _invented(changed_outcome.response, events)
+        for where, message in invented:
+            if (where, message) not in known:
+                yield case.problem("P8", place, f"without it, {where}: {message}", about=where)
         if changed_outcome.error is None:
             yield from _appears(case, place, baseline_response, changed_outcome.response)
 
@@ -594,7 +595,8 @@ def _swapped(case: Case, place: Place, count_changes: dict[str, int]) -> Iterato
     named_counts = [name for name, pattern in _NAME_PATTERNS.items() if pattern.search(place.key)]
     moved_counts = [name for name in _NAME_PATTERNS if count_changes[name]]
     if len(named_counts) == len(moved_counts) == 1 and named_counts != moved_counts:
-        yield case.problem("P8", place, f"it is counted in usage.{moved_counts[0]}")
+        kind = f"{named_counts[0]} became {moved_counts[0]}".replace("_", " ")
+        yield case.problem("P8", place, f"it is counted in usage.{moved_counts[0]}", kind=kind)
     if "cache" in place.key.lower() and count_changes["reasoning_tokens"]:
         yield case.problem("P8", place, "it is counted in usage.reasoning_tokens")
     if re.search("reason|thought|think", place.key, re.IGNORECASE) and count_changes["cached_tokens"]:

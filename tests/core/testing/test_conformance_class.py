@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -60,7 +61,8 @@ def failure(
     properties: dict[str, object] = {}
     with pytest.raises(pytest.fail.Exception) as failed:
         snapshot: Any = pinned or Pinned()
-        Planted().test_snapshot(load_capture(file), snapshot, properties.__setitem__)
+        run: Any = SimpleNamespace(config=SimpleNamespace(getoption=lambda _: None))
+        Planted().test_snapshot(load_capture(file), snapshot, run, properties.__setitem__)
     return "\n".join(map(str.strip, str(failed.value).splitlines())), properties
 
 

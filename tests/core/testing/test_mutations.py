@@ -717,7 +717,7 @@ MISTAKES = [
     (TakesZeroForNoCount, "counts are the provider's", "input_tokens: 0 in its place is read as no usage.prompt_tokens"),
     (DoublesACount, "counts are the provider's", "input_tokens: it counts more than once in usage.prompt_tokens"),
     (AddsTheCacheAgain, "counts are the provider's", "added to usage.prompt_tokens, which holds it already"),
-    (SwapsCounts, "counts are the provider's", "input_tokens: it is counted in usage.completion_tokens"),
+    (SwapsCounts, "counts are the provider's", "input_tokens: prompt tokens became completion tokens: it is counted in usage.completion_tokens"),
     (SwapsParts, "counts are the provider's", "cached_tokens: it is counted in usage.reasoning_tokens"),
     (SwapsParts, "counts are the provider's", "thought_tokens: it is counted in usage.cached_tokens"),
     (RoundsCounts, "counts are the provider's", "10 is not a sum of the numbers that it comes from"),
