@@ -229,6 +229,7 @@ def rows_hold(case: Case) -> Iterator[Problem]:
                 events[numbers[-1]] = _with(events[numbers[-1]], _keys(path), value)
         filled_case = attrs.evolve(
             case,
+            tally=Tally(),
             capture=attrs.evolve(
                 case.capture, body=case.reframed(case.frames, case.events)(events), says=None
             ),
