@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -385,12 +386,14 @@ def _different_calls(
 
 def _same_argument(stated: Any, actual: Any) -> bool:
     """Whether both are the same text, or *actual* the JSON text of the object *stated*."""
-    if isinstance(stated, dict) and isinstance(actual, str):
-        try:
-            return bool(orjson.loads(actual) == stated)
-        except orjson.JSONDecodeError:
-            return False
-    return bool(stated == actual)
+    return bool((json_object(actual) if isinstance(stated, dict) else actual) == stated)
+
+
+def json_object(value: Any) -> dict[str, Any] | None:
+    """Return *value* if it is an object, the object that it is the JSON text of, or ``None``."""
+    with suppress(orjson.JSONDecodeError, TypeError):
+        value = value if isinstance(value, dict) else orjson.loads(value)
+    return value if isinstance(value, dict) else None
 
 
 # -------------------------------------------------------------------------------- captures

@@ -9,12 +9,11 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, TypeVar
 
 import attrs
-import orjson
 
 from crosswalk.errors import CrosswalkError, FramingError, IncompleteStreamError, MappingError
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Mapper
-from crosswalk.testing.captures import Capture, Write, reframer
+from crosswalk.testing.captures import Capture, Write, json_object, reframer
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
@@ -27,6 +26,7 @@ from crosswalk.testing.perturbation import (
     fixed_clock,
     fixed_id,
     leaves,
+    nodes,
     outcome,
     outcomes_at_once,
     replaced,
@@ -294,6 +294,16 @@ class Case:
         self.tally.leaves += len(sampled_leaves)
         return sampled_leaves
 
+    def few(self, leaves: Iterable[Leaf]) -> list[Leaf]:
+        """Return some of *leaves*, each of another meaning: all, or a small sample."""
+        return self.some(self.alike(leaves), None if self.sample is None else max(self.sample // 4, 2))
+
+    def nodes(self, *, kind: type = object) -> Iterator[Leaf]:
+        """Yield every value of *kind* in the events as if it were a leaf, but no empty container."""
+        for number, event in enumerate(self.events):
+            for path, value in nodes(event, kind=kind):
+                yield Leaf(number, path, value)
+
     def every_place(self, *types: type, by_value: bool = True) -> list[Place]:
         """Return the places with values of *types*.
 
@@ -424,11 +434,7 @@ def _names(values: Iterable[Any]) -> tuple[str, ...]:
 
 def marker_for(value: Any) -> str:
     """Return :data:`MARKER`. If *value* is the text of a JSON object, return the text of one that holds the marker."""
-    try:
-        is_object = isinstance(orjson.loads(value), dict)
-    except (orjson.JSONDecodeError, TypeError):
-        is_object = False
-    return f'{{"{MARKER}":"{MARKER}"}}' if is_object else MARKER
+    return MARKER if json_object(value) is None else f'{{"{MARKER}":"{MARKER}"}}'
 
 
 def reader_options(capture: Capture, *, keep_raw: bool = False) -> ReaderOptions:

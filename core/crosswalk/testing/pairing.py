@@ -219,8 +219,7 @@ def _invalid_text(case: Case) -> Iterator[Problem]:
         ]
         body = case.reframed(frames, events)(events).replace(_TOKEN.encode(), _INVALID_BYTES)
         changed_outcome = case.map_bytes(body)
-        is_accepted = changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error"
-        if is_accepted and not occurrences(changed_outcome.response, "\ufffd"):
+        if changed_outcome.is_taken and not occurrences(changed_outcome.response, "\ufffd"):
             message = "bytes in it that are not UTF-8 are dropped"
             yield case.problem("P4", place, message, about="framing")
 

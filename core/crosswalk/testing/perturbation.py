@@ -333,6 +333,26 @@ class Outcome:
         deltas_json: list[Any] = to_jsonable(self._deltas)
         return deltas_json
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether it is an answer that neither is an error nor ends as one."""
+        return self.error is None and self.response["finish_reason"] != "error"
+
+    @property
+    def extensions(self) -> dict[str, Any]:
+        """The extensions of the response."""
+        return dict(self.response["metadata"].get("extensions", {}))
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """The marks of values that the provider did not send."""
+        return dict(self.response["metadata"].get("provenance", {}))
+
+    def said(self, *kinds: str) -> list[str]:
+        """Return the parts of the first choice: texts, reasoning, arguments. If there are *kinds*, only these."""
+        segments = () if self.response is None else self.response.get("segments", ())
+        return [part["content"] for part in segments if not kinds or part["type"] in kinds]
+
     def is_like(self, other: Outcome) -> bool:
         """Whether *other* is the same answer, in the same deltas, or the same error."""
         is_same = self.error == other.error and same_json(self.response, other.response)
