@@ -302,7 +302,7 @@ def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Pro
 
 def _said_at(case: Case, event: int, path: Path) -> str:
     """Return what the text at *path* is part of: the text, the reasoning or a refusal."""
-    return case.fields_at(Leaf(event, path, at(case.events[event], path)))[0]
+    return next(iter(case.fields_at(Leaf(event, path, at(case.events[event], path)))), "text")
 
 
 def _text_of(place: Place, text_places: set[tuple[int, Path]]) -> Path | None:
