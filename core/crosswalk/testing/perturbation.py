@@ -68,8 +68,9 @@ _KINDS: Final = {
 
 def _parts_of(field: str) -> Iterator[str]:
     """Yield the parts of an answer that a canonical field, or a fact of a statement, belongs to."""
-    name = _CHOICE.sub("", field.removeprefix("metadata.provenance."))
-    if name != field and not field.startswith("metadata"):
+    own_field = field.removeprefix("metadata.provenance.")
+    name = _CHOICE.sub("", own_field)
+    if name != own_field:
         yield "choices"
     if name.startswith("usage"):
         yield name.partition(".")[2].replace("_", " ") or "counts"

@@ -227,6 +227,32 @@ def test_one_mistake_is_one_problem_of_all_captures_and_checks(mistake: str, lin
     assert str(one).partition("; ")[0] == line
 
 
+def at_leaf(path: str, check: str, *fields: str, kind: str = "") -> Problem:
+    return attrs.evolve(problem(path, check, check=check), fields=fields, kind=kind)
+
+
+def test_two_mistakes_of_one_part_are_two_problems() -> None:
+    """Thoughts became text, and texts are changed on their way: each at its own leaf."""
+    law = "text as it was sent"
+    became = at_leaf("parts[].thought", law, "text", kind="reasoning became text")
+    changed = at_leaf("parts[].text", law, "message.content")
+    again = at_leaf("delta.text", "nothing lost", "text")
+    assert by_cause([became, changed, again]) == [
+        became,
+        attrs.evolve(changed, kind="text changed", others=(again,)),
+    ]
+
+
+def test_a_fact_of_a_choice_joins_the_leaf_of_its_number() -> None:
+    mixed = at_leaf("n", "choices are told apart", "alternatives", kind="choices are mixed")
+    stated = Problem("P4", "a, choices[0].text", "no", "as stated", case="a", fields=("choices[0].text",))
+    (one,) = by_cause([stated, mixed])
+    assert (
+        str(one)
+        == "P4 a, choices[0].text: choices are mixed: no; also at n; also seen by choices are told apart"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "covered"),
     [
