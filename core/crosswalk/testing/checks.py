@@ -182,15 +182,16 @@ def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
     known_words = {response.get("raw_finish_reason") for _, response in shown}
     known_words |= OpenAIChatDialect.finish_reasons.keys()
     own_paths = [path for name in ("pieces", "cumulative") for path in getattr(mapper.info, name)]
+    rows = dict.fromkeys(
+        path
+        for table in _tables_of(mapper)
+        for path, row in table.rows.items()
+        if path not in paths and not row.place.startswith("always ")
+    )
     return [
         *(name for name, shows in _RECORDINGS.items() if not any(shows(*one) for one in shown)),
         *(f"the finish word {word!r}" for word in words if word not in known_words),
-        *dict.fromkeys(
-            f"the row {path}"
-            for table in _tables_of(mapper)
-            for path, row in table.rows.items()
-            if path not in paths and not row.place.startswith("always ")
-        ),
+        *([f"the rows {', '.join(rows)}"] if rows else []),
         *(f"pieces at {path}" for path in own_paths if path not in {*OpenAIChatDialect.pieces, *paths}),
     ]
 
