@@ -3,7 +3,8 @@
 The plugins are those of ``tests/planted``, which stand on ``crosswalk.plugins`` alone, as a stranger's does, with the
 recordings and statements there. Each mutant is one change that nobody has chosen: a constant is another, a comparison is
 turned, a condition is negated, an argument or a statement is left out. A mutant that cannot be registered is not counted.
-A mutant is found if the kit reports anything that it does not report of the right plugin.
+A mutant is found if the kit reports anything that it does not report of the right plugin. ``--laws`` also lists, for each
+check, how many it finds, and how many nothing else finds. ``--planted`` takes the planted mistakes in place of mutants.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import random
 import signal
 import sys
 import types
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
@@ -28,12 +30,16 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests")]
 
 from crosswalk.plugin.registry import Registry  # noqa: E402
-from crosswalk.testing import Capture, check_capture, check_pair, pairs  # noqa: E402
+from crosswalk.testing import CHECKS, Capture, Problem, check_capture, check_pair, pairs  # noqa: E402
 from mutate import Replacer, changes  # noqa: E402
+from planted.mistakes import MISTAKES  # noqa: E402
+from planted.more_mistakes import MORE_MISTAKES  # noqa: E402
 from planted.more_recordings import MORE_RECORDINGS  # noqa: E402
 from planted.recordings import RECORDINGS  # noqa: E402
 
 ALL_RECORDINGS: Final = {**RECORDINGS, **MORE_RECORDINGS}
+ALL_MISTAKES: Final = {str(one): one for one in (*MISTAKES, *MORE_MISTAKES)}
+FOR_EVER: Final = "it reads for ever"
 _MOST_SECONDS: Final = 120
 """A mutant that reads for ever is found."""
 
@@ -86,8 +92,10 @@ def _more_changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield "leave out statement", ast.Expr(ast.YieldFrom(ast.Tuple([], ast.Load())))
 
 
-def plugin_of(wire: str, number: int | None) -> Any:
-    """The plugin of *wire* with mutant *number*, or as it is."""
+def plugin_of(wire: str, number: int | str | None) -> Any:
+    """The plugin of *wire* with mutant *number*, with the planted mistake of this name, or as it is."""
+    if isinstance(number, str):
+        return ALL_MISTAKES[number].plugin()
     module: Any = ast.parse(source_of(wire))
     if number is not None:
         old, _, new = mutants(module)[number]
@@ -97,15 +105,15 @@ def plugin_of(wire: str, number: int | None) -> Any:
     return mutant.plugin
 
 
-def problems(wire: str, number: int | None, *, stated: bool) -> Iterator[str]:
+def problems(wire: str, number: int | str | None, *, stated: bool) -> Iterator[Problem]:
     """The kit's findings about a plugin, with the statements about its recordings or without them."""
     registry = Registry(installed=[], environ={})
     registry.register(plugin_of(wire, number), wire)
     mapper, write = registry.mapper(wire), getattr(import_module(f"planted.{wire}"), "write", None)
     for capture in (captures := captures_of(wire, stated=stated)):
-        yield from map(str, check_capture(mapper, capture, write=write, others=captures))
+        yield from check_capture(mapper, capture, write=write, others=captures)
     for pair in pairs(captures):
-        yield from map(str, check_pair(mapper, *pair))
+        yield from check_pair(mapper, *pair)
 
 
 def captures_of(wire: str, *, stated: bool) -> list[Capture]:
@@ -116,27 +124,32 @@ def captures_of(wire: str, *, stated: bool) -> list[Capture]:
 
 @cache
 def _usual(wire: str, *, stated: bool) -> frozenset[str]:
-    return frozenset(problems(wire, None, stated=stated))
+    return frozenset(map(str, problems(wire, None, stated=stated)))
 
 
-def found_as(wire: str, number: int, *, stated: bool) -> str | None:
-    """Return the first problem of the mutant that the right plugin does not have, or ``None``."""
+def found_by(wire: str, number: int | str, *, stated: bool, every: bool) -> dict[str, str]:
+    """Return the checks that find the mutant, *every* one or the first, each with a problem that the right plugin lacks."""
     signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
-    usual_problems = _usual(wire, stated=stated)
+    usual_problems, found = _usual(wire, stated=stated), dict[str, str]()
     signal.alarm(_MOST_SECONDS)
     try:
-        return next((one for one in problems(wire, number, stated=stated) if one not in usual_problems), None)
+        for problem in problems(wire, number, stated=stated):
+            if str(problem) not in usual_problems:
+                found.setdefault(problem.check, str(problem))
+                if not every:
+                    break
     except KeyboardInterrupt:
-        return "it reads for ever"
+        found.setdefault(FOR_EVER, FOR_EVER)
     except Exception as error:
-        return f"the kit fails with {type(error).__name__}"
+        found.setdefault("the kit fails", f"the kit fails with {type(error).__name__}")
     finally:
         signal.alarm(0)
+    return found
 
 
-def result_of(mutant: tuple[str, int], *, stated: bool | None) -> tuple[str | None, str | None]:
-    """The problem of *mutant* without statements, and with them. If *stated* is given, only that one."""
-    found = [None if stated is (not case) else found_as(*mutant, stated=case) for case in (False, True)]
+def result_of(mutant: tuple[str, int | str], *, every: bool = False) -> tuple[dict[str, str], dict[str, str]]:
+    """The checks that find *mutant* without statements, and with them: *every* one, or the first."""
+    found = [found_by(*mutant, stated=stated, every=every and not stated) for stated in (False, True)]
     return found[0], found[1]
 
 
@@ -161,10 +174,23 @@ def _is_plugin(wire: str, number: int) -> bool:
     return True
 
 
-def described(wire: str, number: int) -> str:
+def described(wire: str, number: int | str) -> str:
     """The mutant in words."""
+    if isinstance(number, str):
+        return number
     old, name, _ = mutants(ast.parse(source_of(wire)))[number]
     return f"{wire}:{getattr(old, 'lineno', 0)} {name}: {' '.join(ast.unparse(old).split())[:90]}"
+
+
+def laws(found: list[tuple[str, dict[str, str]]]) -> Iterator[str]:
+    """Yield a line for each check: how many mutants it finds, how many nothing else finds, and the first of these."""
+    counts, alone = Counter(law for _, checks in found for law in checks), dict[str, list[str]]()
+    for mutant, checks in found:
+        if len(checks) == 1:
+            alone.setdefault(next(iter(checks)), []).append(mutant)
+    for law in dict.fromkeys((*CHECKS, *counts)):
+        only = alone.get(law, [])
+        yield f"{law}: finds {counts[law]}, alone {len(only)}{f', as {only[0]}' if only else ''}"
 
 
 def main() -> None:
@@ -173,18 +199,36 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--laws", action="store_true", help="list what each check finds, and finds alone")
+    parser.add_argument("--planted", action="store_true", help="the planted mistakes in place of mutants")
     parser.add_argument(
         "--wire", action="append", choices=[*ALL_RECORDINGS], help="only mutants of this plugin"
     )
     options = parser.parse_args()
-    tried = chosen(options.count, options.seed, options.wire or [*ALL_RECORDINGS])
-    found = [0, 0]
+    wires = options.wire or [*ALL_RECORDINGS]
+    tried: list[tuple[str, Any]] = [
+        (one.wire, str(one)) for one in ALL_MISTAKES.values() if one.wire in wires
+    ]
+    if not options.planted:
+        tried = [*chosen(options.count, options.seed, wires)]
+    results: list[tuple[dict[str, str], dict[str, str]]] = []
     with ProcessPoolExecutor(options.jobs) as executor:
-        for mutant, result in zip(tried, executor.map(partial(result_of, stated=None), tried), strict=True):
-            found = [count + (problem is not None) for count, problem in zip(found, result, strict=True)]
+        for mutant, result in zip(
+            tried, executor.map(partial(result_of, every=options.laws), tried), strict=True
+        ):
+            results.append(result)
             word = "found" if result[0] else "STATED" if result[1] else "MISSED"
-            print(f"{word:6} {described(*mutant)} | {result[0] or result[1] or ''}", flush=True)
-    shares = [f"{count} of {len(tried)} = {100 * count / len(tried):.0f} %" for count in found]
+            print(
+                f"{word:6} {described(*mutant)} | {next(iter((*result[0].values(), *result[1].values())), '')}",
+                flush=True,
+            )
+    if options.laws:
+        print(
+            *laws([(described(*one), result[0]) for one, result in zip(tried, results, strict=True)]),
+            sep="\n",
+        )
+    found = [sum(bool(result[stated]) for result in results) for stated in (0, 1)]
+    shares = [f"{count} of {len(tried)} = {100 * count / len(tried):.1f} %" for count in found]
     print(f"found without statements: {shares[0]}; with statements: {shares[1]}")
 
 

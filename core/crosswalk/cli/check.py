@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -249,7 +248,8 @@ class _Report:
     problems: int = 0
     excepted: int = 0
     skipped: list[str] = attrs.field(factory=list)
-    _causes: Counter[tuple[str, ...]] = attrs.field(factory=Counter)
+    _causes: dict[tuple[object, ...], Problem] = attrs.field(factory=dict)
+    _repeats: int = 0
 
     def add(self, folder: Path, outcome: _Outcome, known_exceptions: list[KnownException]) -> None:
         """Count *outcome* and write its problems, each cause once."""
@@ -266,11 +266,15 @@ class _Report:
                 self.excepted += 1
                 exception.is_used = True
                 _write(f"{folder}: excepted, {exception.reason}: {problem}")
+        earlier_problems = [*self._causes.values()]
         for problem in by_cause(remaining_problems):
-            self._causes[problem.cause] += 1
-            if self._causes[problem.cause] == 1:
+            every = (problem, *problem.others)
+            if any(one.has_cause_of(earlier) for one in every for earlier in earlier_problems):
+                self._repeats += 1
+            else:
                 self.problems += 1
                 _write(f"{folder}: {problem.line}")
+            self._causes |= {one.cause: one for one in every}
 
     def include(self, other: _Report) -> None:
         """Add the counts of another folder."""
@@ -282,9 +286,8 @@ class _Report:
     @property
     def causes(self) -> str:
         """The number of problems, one for each cause."""
-        repeat_count = self._causes.total() - len(self._causes)
         return counted(self.problems, "problem") + (
-            f", {repeat_count} times more in other captures" if repeat_count else ""
+            f", {self._repeats} times more in other captures" if self._repeats else ""
         )
 
     def __str__(self) -> str:

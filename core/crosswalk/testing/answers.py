@@ -286,7 +286,7 @@ def choices_are_told_apart(case: Case) -> Iterator[Problem]:
         kinds = [part["type"] for part in response.get("segments", ()) if part["type"] in _OUTPUT_KINDS]
         if kinds:
             message = f"in a second choice, its {kinds[0]} is given as that of the first"
-            yield case.problem("P4", leaves[0], message, about="alternatives")
+            yield case.problem("P4", leaves[0], message, about="alternatives", kind="choices are mixed")
 
 
 _OUTPUT_KINDS: Final = ("text", "reasoning", "refusal", "tool_call")
@@ -311,7 +311,7 @@ def output_shows(case: Case) -> Iterator[Problem]:
         return
     usage = response["usage"]
     visible_tokens = usage["completion_tokens"] - usage.get("reasoning_tokens", 0)
-    extensions = _extensions(response)
+    extensions = case.baseline.extensions
     # The server may lose generated text. It was not lost if the extensions hold words.
     min_words = 2 if visible_tokens > 2 else 3
     prose_paths = [
@@ -350,8 +350,8 @@ def errors_show(case: Case) -> Iterator[Problem]:
         rest = [] if is_last else case.events[error_index + 1 :]
         events = [*case.events[:error_index], error, *rest]
         changed_outcome = case.map_bytes(case.reframed(frames, case.events)(events))
-        if changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error":
-            is_left = "error" in str(_extensions(changed_outcome.response))
+        if changed_outcome.is_taken:
+            is_left = "error" in str(changed_outcome.extensions)
             error_fate = "is left in the extensions" if is_left else "is gone"
             place = f"event {error_index + 1} an error"
             yield case.problem("P4", place, f"the answer is whole, and the error {error_fate}", about="error")
@@ -412,7 +412,7 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     if isinstance(case.events[0], dict):
         changed_outcome = case.map_bytes(case.capture.body, status=200)
-        if changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error":
+        if changed_outcome.is_taken:
             yield case.problem(
                 "P4", "failure", f"in a 200, it ends as {changed_outcome.response['finish_reason']}"
             )
@@ -495,11 +495,6 @@ def _no_code(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
             return
 
 
-def _extensions(response: dict[str, Any]) -> dict[str, Any]:
-    extensions: dict[str, Any] = response["metadata"].get("extensions", {})
-    return extensions
-
-
 def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
     """P4: a second answer after this one is an error or changes nothing. One at the same time changes nothing.
 
@@ -512,8 +507,7 @@ def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
         return
     body, own_id = case.capture.body, dump_json(case.baseline.response["id"])
     doubled_outcome = case.map_bytes(body + b"\n\n" + body.replace(own_id, b'"another-answer"'))
-    is_accepted = doubled_outcome.error is None and doubled_outcome.response["finish_reason"] != "error"
-    if is_accepted and answer(doubled_outcome.response) != answer(case.baseline.response):
+    if doubled_outcome.is_taken and answer(doubled_outcome.response) != answer(case.baseline.response):
         yield case.problem("P4", "the answer twice", "a second answer is added to the first")
 
 

@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -298,6 +299,26 @@ def stated_differences(
     return differences
 
 
+def taken_for(fact: str, statement: Mapping[str, Any], response: ChatResponse, others: Iterable[str]) -> str:
+    """Return the kind of mistake, such as ``reasoning became text``, if *response* has a *fact* as one of *others*."""
+    if fact == "finish":
+        return f"{statement[fact]} became {response.finish_reason}"
+    stated = _flat(statement).get(fact)
+    names = ("text", "reasoning", "refusal", "id", "model", "usage")
+    actual = _flat({name: _FACTS[name].read(response) for name in names})
+    for other in others:
+        value = actual.get(other)
+        is_text_in = isinstance(stated, str) and isinstance(value, str) and stated in value
+        if stated and other != fact and (is_text_in or value == stated):
+            return f"{fact} became {other}".replace("usage.", "").replace("_", " ")
+    return ""
+
+
+def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *facts* with those of ``usage`` under their own names, as :func:`stated_differences` names them."""
+    return {**facts, **{f"usage.{name}": count for name, count in (facts.get("usage") or {}).items()}}
+
+
 def _differences(
     name: str, stated: Any, choice: _Choice, response: ChatResponse, path: str = ""
 ) -> Iterator[tuple[str, str]]:
@@ -364,12 +385,14 @@ def _different_calls(
 
 def _same_argument(stated: Any, actual: Any) -> bool:
     """Whether both are the same text, or *actual* the JSON text of the object *stated*."""
-    if isinstance(stated, dict) and isinstance(actual, str):
-        try:
-            return bool(orjson.loads(actual) == stated)
-        except orjson.JSONDecodeError:
-            return False
-    return bool(stated == actual)
+    return bool((json_object(actual) if isinstance(stated, dict) else actual) == stated)
+
+
+def json_object(value: Any) -> dict[str, Any] | None:
+    """Return *value* if it is an object, the object that it is the JSON text of, or ``None``."""
+    with suppress(orjson.JSONDecodeError, TypeError):
+        value = value if isinstance(value, dict) else orjson.loads(value)
+    return value if isinstance(value, dict) else None
 
 
 # -------------------------------------------------------------------------------- captures

@@ -9,12 +9,11 @@ from functools import cached_property, lru_cache
 from typing import Any, Final, TypeVar
 
 import attrs
-import orjson
 
 from crosswalk.errors import CrosswalkError, FramingError, IncompleteStreamError, MappingError
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import Mapper
-from crosswalk.testing.captures import Capture, Write, reframer
+from crosswalk.testing.captures import Capture, Write, json_object, reframer
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
@@ -27,11 +26,11 @@ from crosswalk.testing.perturbation import (
     fixed_clock,
     fixed_id,
     leaves,
+    nodes,
     outcome,
     outcomes_at_once,
     replaced,
     show_path,
-    subject_of,
 )
 from crosswalk.text import counted
 from crosswalk.wire.framing import Frame
@@ -180,6 +179,7 @@ class Case:
         # The hooks are checked, so they get every event.
         self._checked_mapper = attrs.evolve(self.mapper, is_unmodified=False)
         self._marked_outcomes: dict[tuple[Leaf, ...], Outcome] = {}
+        self._fields: dict[tuple[int, Path], tuple[str, ...]] = {}
         self.failures: dict[str, str] = {}
         self.frames, self.events = decoded(self.mapper, capture)
         self.has_own_framing = capture.has_own_framing(self.mapper)
@@ -294,6 +294,16 @@ class Case:
         self.tally.leaves += len(sampled_leaves)
         return sampled_leaves
 
+    def few(self, leaves: Iterable[Leaf]) -> list[Leaf]:
+        """Return some of *leaves*, each of another meaning: all, or a small sample."""
+        return self.some(self.alike(leaves), None if self.sample is None else max(self.sample // 4, 2))
+
+    def nodes(self, *, kind: type = object) -> Iterator[Leaf]:
+        """Yield every value of *kind* in the events as if it were a leaf, but no empty container."""
+        for number, event in enumerate(self.events):
+            for path, value in nodes(event, kind=kind):
+                yield Leaf(number, path, value)
+
     def every_place(self, *types: type, by_value: bool = True) -> list[Place]:
         """Return the places with values of *types*.
 
@@ -378,7 +388,9 @@ class Case:
             self._marked_outcomes[place.leaves] = self.map(place.put(self.events, value))
         return self._marked_outcomes[place.leaves]
 
-    def problem(self, promise: str, where: Leaf | Place | str, message: str, *, about: str = "") -> Problem:
+    def problem(
+        self, promise: str, where: Leaf | Place | str, message: str, *, about: str = "", kind: str = ""
+    ) -> Problem:
         """Return the problem of a broken *promise*.
 
         Args:
@@ -386,29 +398,34 @@ class Case:
             where: the leaves, or another position, such as a canonical field.
             message: a description of the problem.
             about: the canonical field, if it is neither *where* nor one that changes with these leaves.
+            kind: the kind of mistake, such as ``reasoning became text``, if this is certain.
         """
-        case, path, subject = self.capture.case, "", subject_of([about or str(where)])
+        case, path = self.capture.case, ""
+        fields: tuple[str, ...] = (about or ("framing" if promise == "P3" else str(where)),)
         if not isinstance(where, str):
             path = show_path(where.path, items=False)
-            if not about and promise != "P3":
-                subject = self._subject_at(where if isinstance(where, Leaf) else where.leaves[0])
-        if promise == "P3":
-            subject = "framing"
-        return Problem(promise, f"{case}, {where}", message, path=path, case=case, subject=subject)
+            if not about:
+                fields = self.fields_at(where if isinstance(where, Leaf) else where.leaves[0])
+        return Problem(promise, f"{case}, {where}", message, path=path, case=case, fields=fields, kind=kind)
 
-    def _subject_at(self, leaf: Leaf) -> str:
-        """Return the part of the answer that changes with *leaf*, ``"kind"`` if *leaf* decides whether there is one."""
+    def fields_at(self, leaf: Leaf) -> tuple[str, ...]:
+        """Return the canonical fields that change with *leaf*; a part of the answer by its type."""
         if leaf not in self.leaves or self.baseline.error is not None:
-            return ""
-        changed_outcome = self.map(next(changes(self.events, leaf)).events)
-        old_fields, new_fields = (
-            self.typed,
-            typed(changed_outcome.response) if changed_outcome.error is None else {},
-        )
-        paths = list(changed_paths(old_fields, new_fields))
-        if any(MISSING in (at(old_fields, path), at(new_fields, path)) for path in paths):
-            return "kind"
-        return subject_of(map(show_path, paths))
+            return ()
+        key = (leaf.event, leaf.path)
+        if key not in self._fields:
+            changed_outcome = self.map(next(changes(self.events, leaf)).events)
+            new = typed(changed_outcome.response) if changed_outcome.error is None else self.typed
+            fields = []
+            for path in changed_paths(self.typed, new):
+                kinds = (
+                    [at(one, (*path[:2], "type")) for one in (self.typed, new)]
+                    if path[0] == "segments"
+                    else []
+                )
+                fields += [kind for kind in kinds if kind is not MISSING] or [show_path(path)]
+            self._fields[key] = tuple(dict.fromkeys(fields))
+        return self._fields[key]
 
 
 def _names(values: Iterable[Any]) -> tuple[str, ...]:
@@ -417,11 +434,7 @@ def _names(values: Iterable[Any]) -> tuple[str, ...]:
 
 def marker_for(value: Any) -> str:
     """Return :data:`MARKER`. If *value* is the text of a JSON object, return the text of one that holds the marker."""
-    try:
-        is_object = isinstance(orjson.loads(value), dict)
-    except (orjson.JSONDecodeError, TypeError):
-        is_object = False
-    return f'{{"{MARKER}":"{MARKER}"}}' if is_object else MARKER
+    return MARKER if json_object(value) is None else f'{{"{MARKER}":"{MARKER}"}}'
 
 
 def reader_options(capture: Capture, *, keep_raw: bool = False) -> ReaderOptions:

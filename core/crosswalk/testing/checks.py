@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from inspect import getmembers_static
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.openai_chat import OpenAIChatDialect
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Mapper
+from crosswalk.plugins import ID, MODEL, REASONING, REFUSAL, TEXT, FieldTable
 from crosswalk.testing.answers import (
     answers_its_request,
     choices_are_told_apart,
@@ -24,7 +26,7 @@ from crosswalk.testing.answers import (
     recognizes_its_own,
     requests_say_all,
 )
-from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, written
+from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, taken_for, written
 from crosswalk.testing.case import Case, Tally, decoded, reader_options
 from crosswalk.testing.lossless import never_silently_wrong, nothing_lost
 from crosswalk.testing.pairing import (
@@ -37,6 +39,7 @@ from crosswalk.testing.perturbation import (
     EXCEPTIONS,
     MISSING,
     KnownException,
+    Leaf,
     Problem,
     at,
     leaves,
@@ -103,8 +106,11 @@ def as_stated(case: Case) -> Iterator[Problem]:
         None if read_outcome.response is None else from_json(written(read_outcome.response), ChatResponse)
     )
     error_name, _, message = (read_outcome.error or "").partition(": ")
-    for fact, difference in stated_differences(statement, response, error_name or None, message):
-        yield case.problem("P4", fact, f"{difference}; {remedy_of(fact)}")
+    differences = stated_differences(statement, response, error_name or None, message)
+    facts = [fact for fact, _ in differences]
+    for fact, difference in differences:
+        kind = "" if response is None else taken_for(fact, statement, response, facts)
+        yield case.problem("P4", fact, f"{difference}; {remedy_of(fact)}", kind=kind)
 
 
 def _problems_of(name: str, case: Case) -> list[Problem]:
@@ -176,11 +182,95 @@ def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
     known_words = {response.get("raw_finish_reason") for _, response in shown}
     known_words |= OpenAIChatDialect.finish_reasons.keys()
     own_paths = [path for name in ("pieces", "cumulative") for path in getattr(mapper.info, name)]
+    rows = dict.fromkeys(
+        path
+        for table in _tables_of(mapper)
+        for path, row in table.rows.items()
+        if path not in paths and not row.place.startswith("always ")
+    )
     return [
         *(name for name, shows in _RECORDINGS.items() if not any(shows(*one) for one in shown)),
         *(f"the finish word {word!r}" for word in words if word not in known_words),
+        *([f"the rows {', '.join(rows)}"] if rows else []),
         *(f"pieces at {path}" for path in own_paths if path not in {*OpenAIChatDialect.pieces, *paths}),
     ]
+
+
+def _tables_of(mapper: Mapper) -> list[FieldTable]:
+    """Return the tables of fields of a plugin, and of its dialects."""
+    owner = getattr(mapper.map_delta, "__self__", None)
+    members = [
+        member for one in (owner, *getattr(owner, "dialects", ())) for member in getmembers_static(one)
+    ]
+    return [value for _, value in members if isinstance(value, FieldTable)]
+
+
+def rows_hold(case: Case) -> Iterator[Problem]:
+    """P4: a row of a table of fields is read as what it says, also where no recording shows it.
+
+    All rows are filled at once: texts and counts, and in a whole body the identity. The other laws are tried on one such
+    body, too.
+    """
+    for table in _tables_of(case.mapper) if case.is_answer else ():
+        text_keys = [_keys(path) for path, row in table.rows.items() if row is TEXT]
+        numbers = [
+            number
+            for number, event in enumerate(case.events)
+            if any(at(event, keys) is not MISSING for keys in text_keys)
+        ]
+        if not numbers:
+            continue
+        events, filled = case.events.copy(), dict[str, Leaf]()
+        for amount, (path, row) in enumerate(table.rows.items(), 7_070_001):
+            is_identity = row in (ID, MODEL) and len(events) == 1
+            is_count = row.place.startswith("usage.")
+            if row.place not in filled and (is_identity or is_count or row in (TEXT, REASONING, REFUSAL)):
+                value = amount if is_count else f"reed {amount}"
+                filled[row.place] = Leaf(numbers[-1], _keys(path), value)
+                events[numbers[-1]] = _with(events[numbers[-1]], _keys(path), value)
+        filled_case = attrs.evolve(
+            case,
+            tally=Tally(),
+            capture=attrs.evolve(
+                case.capture, body=case.reframed(case.frames, case.events)(events), says=None
+            ),
+        )
+        if filled_case.baseline.error is not None:
+            continue  # no server says all of it at once
+        for place, leaf in filled.items():
+            if not _is_read_as(filled_case.baseline.response, place, leaf.value):
+                yield case.problem(
+                    "P4", leaf, f"its row says {place}, and it is not read as that", about=place
+                )
+        bodies = [one for one in case.others if not one.stream and one.status < 400]
+        if len(events) == 1 and case.capture in bodies[:1]:
+            for law in (nothing_lost, text_only_once, text_as_it_was_sent, counts_are_the_providers):
+                yield from law(filled_case)
+
+
+def _is_read_as(response: dict[str, Any], place: str, value: Any) -> bool:
+    """Whether *response* has *value* where the row of *place* says."""
+    if place in ("text", "reasoning", "refusal"):
+        parts = [part["content"] for part in response.get("segments", ()) if part["type"] == place]
+        return any(value in text for text in (*parts, response.get("refusal") or ""))
+    known = response["usage"] if place.startswith("usage.") else response
+    return bool(known.get(place.removeprefix("usage.")) == value)
+
+
+def _keys(path: str) -> tuple[str | int, ...]:
+    """Return the keys of the *path* of a row, the first item for each array."""
+    return tuple(0 if key == "[]" else key for key in path.replace("[]", ".[]").split("."))
+
+
+def _with(node: Any, keys: tuple[str | int, ...], value: Any) -> Any:
+    """Return *node* with *value* at *keys*, and with the objects and arrays on the way."""
+    if not keys:
+        return value
+    if keys[0] == 0:
+        first, *others = node if isinstance(node, list) and node else [None]
+        return [_with(first, keys[1:], value), *others]
+    holder = node if isinstance(node, dict) else {}
+    return {**holder, keys[0]: _with(holder.get(keys[0]), keys[1:], value)}
 
 
 def declarations_hold(case: Case) -> Iterator[Problem]:
@@ -257,6 +347,7 @@ _CHECKS_BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]
         "one answer at a time": one_answer_at_a_time,
         "recognizes its own": recognizes_its_own,
         "declarations hold": declarations_hold,
+        "rows hold": rows_hold,
         "requests say all": requests_say_all,
     },
     "deterministic": {"deterministic": deterministic},

@@ -109,16 +109,20 @@ class ProviderConformance:
         )
         return by_cause(problems)
 
+    def _pair_problems(self, pair: tuple[Capture, Capture]) -> list[Problem]:
+        exceptions = self._exceptions()
+        problems = check_pair(registry.mapper(self.provider), *pair)
+        return [one for one in problems if not any(exception.covers(one) for exception in exceptions)]
+
     def test_body_and_stream_agree(self, conformance_pair: tuple[Capture, Capture]) -> None:
         """P2: one payload is a stream of length one."""
-        problems = check_pair(registry.mapper(self.provider), *conformance_pair)
-        exceptions = self._exceptions()
-        _fail([one for one in problems if not any(exception.covers(one) for exception in exceptions)])
+        _fail(self._pair_problems(conformance_pair))
 
     def test_snapshot(
         self,
         conformance_capture: Capture,
         snapshot: SnapshotAssertion,
+        request: pytest.FixtureRequest,
         record_property: Callable[[str, object], None],
     ) -> None:
         """The canonical response equals the one that a person has read and accepted.
@@ -132,7 +136,9 @@ class ProviderConformance:
         changes = [] if old_snapshot is None else changes_between(old_snapshot, new_snapshot)
         problems = []
         if changes or old_snapshot is None:
-            problems = self._problems(conformance_capture, self.sample, CHECKS)
+            problems = self._problems(conformance_capture, self._sample(request), CHECKS)
+            own_pairs = [pair for pair in self.conformance_pairs() if conformance_capture in pair]
+            problems += [problem for pair in own_pairs for problem in self._pair_problems(pair)]
         pinned = snapshot.use_extension(_in_folder(folder))
         with warnings.catch_warnings():
             # A snapshot is named after its capture. Syrupy expects the name of the test function.

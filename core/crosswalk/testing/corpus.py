@@ -22,7 +22,7 @@ from crosswalk.codec import from_json
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.testing.captures import Capture, load_captures, stated_differences
 from crosswalk.testing.changes import changes_between, shown
-from crosswalk.testing.perturbation import Problem, subject_of
+from crosswalk.testing.perturbation import Problem
 from crosswalk.types.response import ChatResponse
 
 _PLACES = (Path(__file__).parent / "corpus.zip", Path(__file__).parents[3])
@@ -113,7 +113,7 @@ def compare_answer(capture: Capture, canonical: Any, answer: Any) -> list[Proble
         differences = [("canonical JSON", "", f"cannot be read as a response: {error}")]
     case = capture.case
     return [
-        Problem("P4", f"{case}, {path or check}", message, check, path, case, subject=subject_of([path]))
+        Problem("P4", f"{case}, {path or check}", message, check, path, case, fields=(path,))
         for check, path, message in differences
     ]
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from crosswalk.testing.captures import written
+from crosswalk.testing.captures import json_object, written
 from crosswalk.testing.case import Case, typed
 from crosswalk.testing.perturbation import (
     Leaf,
@@ -21,7 +21,6 @@ from crosswalk.testing.perturbation import (
     at,
     changes,
     confusions,
-    nodes,
     replaced,
     scalars,
     show_path,
@@ -41,11 +40,7 @@ def never_silently_wrong(case: Case) -> Iterator[Problem]:
             change_text = f"with {orjson.dumps(wrong_value).decode()} in its place"
             if changed_outcome.untyped:
                 yield case.problem("P4", leaf, f"{change_text}: {changed_outcome.error}")
-            elif (
-                changed_outcome.error is None
-                and case.is_answer
-                and changed_outcome.response["finish_reason"] != "error"
-            ):
+            elif case.is_answer and changed_outcome.is_taken:
                 yield from _mistaken(case, leaf, wrong_value, changed_outcome, change_text)
             elif wrong_value not in (None, "", [], {}, [None]) and changed_outcome.is_like(case.baseline):
                 yield case.problem("P4", leaf, f"{change_text} nothing changes")
@@ -54,13 +49,7 @@ def never_silently_wrong(case: Case) -> Iterator[Problem]:
 
 def _containers(case: Case) -> list[Leaf]:
     """Return a sample of the objects and arrays inside of events, as if they were leaves."""
-    containers = [
-        Leaf(number, path, value)
-        for number, event in enumerate(case.events)
-        for path, value in nodes(event)
-        if path and isinstance(value, dict | list)
-    ]
-    return case.some(case.alike(containers), None if case.sample is None else max(case.sample // 4, 2))
+    return case.few(one for one in case.nodes() if one.path and isinstance(one.value, dict | list))
 
 
 def _mistaken(
@@ -114,7 +103,7 @@ def _coerced(before: Any, after: Any, value: Any) -> str | None:
     new_texts, spellings = Counter(_texts_of(after)) - Counter(_texts_of(before)), _spellings(value)
     for text in new_texts:
         is_spelt = text == "-1" if value == -1 else any(spelling in text for spelling in spellings)
-        if is_spelt and not _is_object(text):
+        if is_spelt and json_object(text) is None:
             return f"the text {text[:40]!r}"
     return None
 
@@ -129,14 +118,6 @@ def _spellings(value: Any) -> set[str]:
 
 def _texts_of(value: Any) -> Iterator[str]:
     return (text for _, text in scalars(value) if isinstance(text, str))
-
-
-def _is_object(text: str) -> bool:
-    """Whether *text* is a JSON object, in which a value keeps its type."""
-    try:
-        return isinstance(orjson.loads(text), dict)
-    except orjson.JSONDecodeError:
-        return False
 
 
 def vanished(before: Outcome, after: Outcome, value: Any) -> bool:
@@ -160,7 +141,7 @@ def _places_of(value: Any, node: Any, path: Path = ()) -> Counter[Path]:
     if isinstance(node, str):
         if isinstance(value, str):
             return Counter({path: node.count(value)})
-        is_json = isinstance(value, dict) or _is_object(node)
+        is_json = isinstance(value, dict) or json_object(node) is not None
         return Counter({path: node.count(orjson.dumps(value).decode()) if is_json else 0})
     items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     counts: Counter[Path] = Counter()
@@ -192,7 +173,7 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
 
 def _is_dropped(case: Case, leaf: Leaf, events: list[Any], changed_outcome: Outcome) -> bool:
     """Whether *leaf* is in the extensions, and nowhere with its value in *events*, which changes nothing else."""
-    extensions = case.baseline.response["metadata"].get("extensions", {}) if case.is_answer else {}
+    extensions = case.baseline.extensions if case.is_answer else {}
     kept_values = [value for path, value in scalars(extensions) if path[-1:] == leaf.path[-1:]]
     return (
         leaf.value in kept_values
@@ -204,12 +185,8 @@ def _is_dropped(case: Case, leaf: Leaf, events: list[Any], changed_outcome: Outc
 
 def _more_items(case: Case) -> Iterator[Problem]:
     """One more item in an array, similar to its items, is neither taken for another thing nor dropped."""
-    ends = [
-        Leaf(number, (*path, len(items)), items)
-        for number, event in enumerate(case.events)
-        for path, items in nodes(event, kind=list)
-    ]
-    for end in case.some(case.alike(ends), None if case.sample is None else max(case.sample // 4, 2)):
+    ends = [attrs.evolve(one, path=(*one.path, len(one.value))) for one in case.nodes(kind=list)]
+    for end in case.few(ends):
         array, items = attrs.evolve(end, path=end.path[:-1]), end.value
         item = next((more for kind, more in _ITEMS.items() if type(items[-1]) is kind), "crosswalk")
         # An optional item may come between.
@@ -225,12 +202,7 @@ def _more_items(case: Case) -> Iterator[Problem]:
 
 def _more_fields(case: Case) -> Iterator[Problem]:
     """One more field in an object, unknown to all plugins, arrives, or is refused."""
-    fields = [
-        Leaf(number, (*path, "crosswalk"), value)
-        for number, event in enumerate(case.events)
-        for path, value in nodes(event, kind=dict)
-    ]
-    for field in case.some(case.alike(fields), None if case.sample is None else max(case.sample // 4, 2)):
+    for field in case.few(attrs.evolve(one, path=(*one.path, "crosswalk")) for one in case.nodes(kind=dict)):
         changed_outcome = case.map(replaced(case.events, field, 1234.5))
         if changed_outcome.error is None and vanished(case.baseline, changed_outcome, 1234.5):
             yield case.problem("P1", field, "lost: an unknown field of the object changes nothing")
@@ -240,14 +212,10 @@ def _equal_arrays(case: Case) -> Iterator[Problem]:
     """An array of scalars that equals the one of an earlier event is a piece like any other."""
     cumulative_paths = case.mapper.info.cumulative
     arrays_by_path: dict[Path, list[Leaf]] = {}
-    for number, event in enumerate(case.events):
-        for path, items in nodes(event, kind=list):
-            if (
-                path
-                and isinstance(path[-1], str)
-                and not any(isinstance(item, dict | list) for item in items)
-            ):
-                arrays_by_path.setdefault(path, []).append(Leaf(number, path, items))
+    for array in case.nodes(kind=list):
+        is_named = array.path and isinstance(array.path[-1], str)
+        if is_named and not any(isinstance(item, dict | list) for item in array.value):
+            arrays_by_path.setdefault(array.path, []).append(array)
     for path in case.some([*arrays_by_path], None if case.sample is None else max(case.sample // 4, 2)):
         arrays = arrays_by_path[path]
         if show_path(path, items=False) in cumulative_paths:

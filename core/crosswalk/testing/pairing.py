@@ -16,7 +16,7 @@ from crosswalk.errors import CrosswalkError, FramingError, MappingError
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture, written
-from crosswalk.testing.case import MARKER, Case, occurrences, reader_options
+from crosswalk.testing.case import MARKER, Case, decoded, occurrences, reader_options
 from crosswalk.testing.perturbation import (
     MISSING,
     PAIR_CHECK,
@@ -27,7 +27,6 @@ from crosswalk.testing.perturbation import (
     outcome,
     replaced,
     show_path,
-    subject_of,
 )
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.usage import Provenance
@@ -196,7 +195,10 @@ def own_framing_is_exact(case: Case) -> Iterator[Problem]:
         changed_body = bytearray(body)
         changed_body[position] ^= 0x01
         if case.map_bytes(bytes(changed_body)).is_like(whole_outcome):
-            yield case.problem("P3", f"byte {position}", "another byte changes nothing")
+            _, events = decoded(case.mapper, attrs.evolve(case.capture, body=bytes(changed_body)))
+            changed = next(changed_paths(case.events, events), ())
+            where = Leaf(int(changed[0]), changed[1:], None) if len(changed) > 1 else f"byte {position}"
+            yield case.problem("P3", where, "another byte changes nothing")
             break
 
 
@@ -217,9 +219,9 @@ def _invalid_text(case: Case) -> Iterator[Problem]:
         ]
         body = case.reframed(frames, events)(events).replace(_TOKEN.encode(), _INVALID_BYTES)
         changed_outcome = case.map_bytes(body)
-        is_accepted = changed_outcome.error is None and changed_outcome.response["finish_reason"] != "error"
-        if is_accepted and not occurrences(changed_outcome.response, "\ufffd"):
-            yield case.problem("P4", place, "bytes in it that are not UTF-8 are dropped")
+        if changed_outcome.is_taken and not occurrences(changed_outcome.response, "\ufffd"):
+            message = "bytes in it that are not UTF-8 are dropped"
+            yield case.problem("P4", place, message, about="framing")
 
 
 # --------------------------------------------------------------------------------- pairing
@@ -299,9 +301,7 @@ def check_pair(
                 field = next((one for one in paths_by_field if one.startswith("message.")), field)
             paths_by_field.setdefault(field, []).append(path)
     return [
-        make_problem(
-            f"body and stream disagree in {', '.join(paths)}", path=field, subject=subject_of([field])
-        )
+        make_problem(f"body and stream disagree in {', '.join(paths)}", path=field, fields=(field,))
         for field, paths in paths_by_field.items()
     ]
 

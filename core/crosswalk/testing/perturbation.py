@@ -29,25 +29,53 @@ PAIR_CHECK: Final = "body and stream agree"
 EXCEPTIONS: Final = "EXCEPTIONS"
 """The file in the folder of the captures that lists the exceptions, each ``CHECK: WHERE: REASON``."""
 _MAX_SHOWN_PLACES: Final = 5
-_SUBJECT_PATTERNS: Final = {
-    "counts": re.compile(r"usage\b"),
-    "calls": re.compile(r"(message\.tool_)?calls\b|tool call\b"),
+_BECAME: Final = " became "
+_POSITION: Final = re.compile(r"\[\d+\]$")
+_PART_PATTERNS: Final = {
+    "framing": re.compile("framing"),
+    "calls": re.compile(r"(message\.tool_)?calls\b|tool[ _]call\b"),
     "log probabilities": re.compile(r"logprobs\b"),
     "time": re.compile(r"created\b"),
-    "identity": re.compile(r"(id|model)\b"),
-    "end": re.compile(r"(raw_)?finish|(complete|error|retryable|failure|raises|as it is)\b"),
-    "text": re.compile(r"(text|reasoning|refusal|message|segments|alternatives)\b"),
-    "kind": re.compile(r"kind\b"),
+    "id": re.compile(r"id\b"),
+    "model": re.compile(r"(metadata\.)?model(_id)?\b"),
+    "end": re.compile(r"(raw_)?finish|complete\b"),
+    "error": re.compile(r"(error|retryable|failure|raises|as it is)\b"),
+    "reasoning": re.compile(r"reasoning\b"),
+    "refusal": re.compile(r"(message\.)?refusal\b"),
+    "text": re.compile(r"(message\.content|text|message|order)\b"),
+    "choices": re.compile(r"(choices|alternatives)\b"),
 }
 """The parts of an answer, each with its canonical fields and the facts of a statement about it."""
+_CHOICE: Final = re.compile(r"(alternatives|choices)\[\d*\]\.")
+_KINDS: Final = {
+    "as stated": "misread",
+    "nothing lost": "lost",
+    "text only once": "said twice",
+    "null erases nothing": "erased by null",
+    "kinds are told apart": "read like another kind",
+    "own framing is exact": "framed wrongly",
+    "text as it was sent": "changed",
+    "output shows": "lost",
+    "digits kept": "changed",
+    "times kept": "changed",
+    "arguments told apart": "changed",
+    "nothing invented": "invented",
+    "nothing filled in": "invented",
+    "counts are the provider's": "miscounted",
+}
+"""What has become of a part of an answer, by the check that saw it. The others say it by their names."""
 
 
-def subject_of(names: Iterable[str]) -> str:
-    """Return the part of an answer that the canonical fields or stated facts *names* belong to, or ``""``."""
-    names = [name.removeprefix("metadata.provenance.") for name in names]
-    return next(
-        (subject for subject, pattern in _SUBJECT_PATTERNS.items() if any(map(pattern.match, names))), ""
-    )
+def _parts_of(field: str) -> Iterator[str]:
+    """Yield the parts of an answer that a canonical field, or a fact of a statement, belongs to."""
+    own_field = field.removeprefix("metadata.provenance.")
+    name = _CHOICE.sub("", own_field)
+    if name != own_field:
+        yield "choices"
+    if name.startswith("usage"):
+        yield name.partition(".")[2].replace("_", " ") or "counts"
+    else:
+        yield from [part for part, pattern in _PART_PATTERNS.items() if pattern.match(name)][:1]
 
 
 @attrs.frozen
@@ -61,8 +89,9 @@ class Problem:
         check: the name of the check that found it, from :data:`crosswalk.testing.CHECKS`, or ``body and stream agree``.
         path: the path of the leaf, without the numbers of items. Empty if the problem does not concern a leaf.
         case: the name of the capture or of the pair.
-        subject: the part of the answer that is wrong, such as ``text`` or ``counts``. Empty if it is none of them.
-        others: the other places with the same cause, see :func:`by_cause`.
+        fields: the canonical fields that it is about, or that change with the leaf.
+        kind: the kind of mistake if it is known, such as ``reasoning became text``.
+        others: the other problems of the same mistake, see :func:`by_cause`.
     """
 
     promise: str
@@ -71,8 +100,9 @@ class Problem:
     check: str = ""
     path: str = ""
     case: str = ""
-    subject: str = ""
-    others: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
+    kind: str = ""
+    others: tuple[Problem, ...] = ()
 
     @property
     def exception(self) -> str:
@@ -84,12 +114,40 @@ class Problem:
         return f"{self.check}: {where}"
 
     @property
-    def cause(self) -> tuple[str, ...]:
-        """A key that problems of one cause share: the subject, the object that holds the leaf, or check and message."""
-        if self.subject:
-            return ("subject", self.subject)
-        holder = self.path.rpartition(".")[0] or self.path
-        return ("path", holder) if holder else ("check", self.check, self.message)
+    def leaf(self) -> str:
+        """The path of the leaf of the wire, with its position in a row. Empty if the path is a canonical field."""
+        position = _POSITION.search(self.place)
+        leaf = self.path[:-2] + position[0] if position and self.path.endswith("[]") else self.path
+        return "" if leaf in self.fields else leaf
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts of the answer that it is about, such as ``text`` or ``prompt tokens``."""
+        became = self.kind.split(_BECAME) if _BECAME in self.kind else ()
+        return frozenset(part for field in self.fields for part in _parts_of(field)).union(became)
+
+    @property
+    def cause(self) -> tuple[object, ...]:
+        """A key that problems share if they differ in their captures, messages and tries alone."""
+        return self.leaf, self.parts, self.check, self.kind, "" if self.leaf or self.parts else self.message
+
+    def has_cause_of(self, other: Problem) -> bool:
+        """Whether one mistake explains both.
+
+        They are at one leaf of the wire, at one inside of the other, or say the same of one part of the answer. If they
+        are about no part, it is enough that they are in one object. Without a leaf they are about one part, or have the
+        same check and message.
+        """
+        parts = self.parts & other.parts
+        if not (self.leaf and other.leaf):
+            is_same = (self.check, self.message) == (other.check, other.message)
+            return bool(parts) or (is_same and not (self.parts or other.parts))
+        keys, other_keys = (one.leaf.replace("[", ".[").split(".") for one in (self, other))
+        is_inside = other_keys[: len(keys)] == keys or keys[: len(other_keys)] == other_keys
+        is_beside = not (self.parts or other.parts) and keys[:-1] == other_keys[:-1] != []
+        is_kind = "kinds are told apart" in (self.check, other.check)  # at the word that says what a text is
+        is_alike = bool(parts) and (is_kind or (self.check, self.kind) == (other.check, other.kind))
+        return is_inside or is_beside or is_alike or keys[-1] == other_keys[-1]
 
     @property
     def line(self) -> str:
@@ -97,36 +155,49 @@ class Problem:
         return f"{self} [{self.exception}]"
 
     def __str__(self) -> str:
-        further_note = (
-            f" and {len(self.others) - _MAX_SHOWN_PLACES} more"
-            if len(self.others) > _MAX_SHOWN_PLACES
-            else ""
-        )
-        others_note = (
-            f"; also at {', '.join(self.others[:_MAX_SHOWN_PLACES])}{further_note}" if self.others else ""
-        )
-        return f"{self.promise} {self.place}: {self.message}{others_note}"
+        own_place, *other_places = (one.path or one.place.partition(", ")[2] for one in (self, *self.others))
+        places = [place for place in dict.fromkeys(other_places) if place != own_place]
+        shown_places = ", ".join(places[:_MAX_SHOWN_PLACES])
+        if len(places) > _MAX_SHOWN_PLACES:
+            shown_places += f" and {len(places) - _MAX_SHOWN_PLACES} more"
+        laws = ", ".join({one.check: None for one in self.others if one.check != self.check})
+        kind_text = f"{self.kind}: " if self.kind else ""
+        also_text = f"; also at {shown_places}" if places else ""
+        laws_text = f"; also seen by {laws}" if laws else ""
+        return f"{self.promise} {self.place}: {kind_text}{self.message}{also_text}{laws_text}"
 
 
 def by_cause(problems: Iterable[Problem]) -> list[Problem]:
-    """Return one problem for each cause: the first one, with the other places.
+    """Return one problem for each mistake: the first one, named by its kind, with the others.
 
-    Problems have one cause if they have one subject. Without a subject, they have one cause if they are at the leaves
-    of one object, or have no path and the same check and message.
+    Problems at a leaf of the wire come together first, see :meth:`Problem.has_cause_of`. Those without a leaf, such as what
+    a statement contradicts, join the first of these that is about the same part of the answer.
     """
-    causes: dict[tuple[str, ...], list[Problem]] = {}
+    alike: dict[tuple[object, ...], list[Problem]] = {}
     for problem in problems:
-        causes.setdefault(problem.cause, []).append(problem)
-    return [_joined(first, others) for first, *others in causes.values()]
+        alike.setdefault(problem.cause, []).append(problem)
+    order = [*alike]
+    groups: list[list[tuple[object, ...]]] = []
+    for cause in sorted(order, key=lambda cause: not cause[0]):
+        first = alike[cause][0]
+        group = next((one for one in groups if any(first.has_cause_of(alike[key][0]) for key in one)), None)
+        if group is None:
+            groups.append(group := [])
+        group.append(cause)
+    found = []
+    for group in groups:
+        leading = [alike[cause][0] for cause in group]
+        group.sort(key=order.index)
+        first, *others = (one for cause in group for one in alike[cause])
+        kind = next((one.kind for one in leading if one.kind), "") or (_named(leading[0]) if others else "")
+        found.append((order.index(group[0]), attrs.evolve(first, kind=kind, others=tuple(others))))
+    return [problem for _, problem in sorted(found, key=lambda one: one[0])]
 
 
-def _joined(first: Problem, others: list[Problem]) -> Problem:
-    own_place, *other_places = (
-        problem.path or problem.place.partition(", ")[2] for problem in [first, *others]
-    )
-    return attrs.evolve(
-        first, others=tuple(dict.fromkeys(place for place in other_places if place != own_place))
-    )
+def _named(problem: Problem) -> str:
+    """Return the kind of mistake that *problem* shows, such as ``text changed``, or ``""``."""
+    is_known = problem.parts and problem.check in _KINDS
+    return f"{' and '.join(sorted(problem.parts))} {_KINDS[problem.check]}" if is_known else ""
 
 
 @attrs.define
@@ -262,6 +333,26 @@ class Outcome:
         """The canonical JSON of the deltas. It is written on first use, because the response usually suffices."""
         deltas_json: list[Any] = to_jsonable(self._deltas)
         return deltas_json
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether it is an answer that neither is an error nor ends as one."""
+        return self.error is None and self.response["finish_reason"] != "error"
+
+    @property
+    def extensions(self) -> dict[str, Any]:
+        """The extensions of the response."""
+        return dict(self.response["metadata"].get("extensions", {}))
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """The marks of values that the provider did not send."""
+        return dict(self.response["metadata"].get("provenance", {}))
+
+    def said(self, *kinds: str) -> list[str]:
+        """Return the parts of the first choice: texts, reasoning, arguments. If there are *kinds*, only these."""
+        segments = () if self.response is None else self.response.get("segments", ())
+        return [part["content"] for part in segments if not kinds or part["type"] in kinds]
 
     def is_like(self, other: Outcome) -> bool:
         """Whether *other* is the same answer, in the same deltas, or the same error."""

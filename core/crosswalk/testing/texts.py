@@ -54,15 +54,15 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
         elif _says_reasoning(case, place.leaves[0]) and occurrences(
             marked_outcome.response["message"].get("content")
         ):
-            yield case.problem("P4", place, "reasoning is given as the text of the answer")
+            message = "reasoning is given as the text of the answer"
+            yield case.problem("P4", place, message, kind="reasoning became text")
         elif (
             _is_all_reasoning(case)
-            and occurrences(_reasoning(marked_outcome.response))
+            and occurrences(marked_outcome.said("reasoning"))
             and not _says_reasoning(case, place.leaves[0])
         ):
-            yield case.problem(
-                "P4", place, "the text of an answer that ended by itself is given as reasoning"
-            )
+            message = "the text of an answer that ended by itself is given as reasoning"
+            yield case.problem("P4", place, message, kind="text became reasoning")
         else:
             yield from _opaque(case, place)
     yield from _equal_pieces(case)
@@ -80,10 +80,6 @@ def _is_all_reasoning(case: Case) -> bool:
     )
 
 
-def _reasoning(response: dict[str, Any]) -> list[str]:
-    return [part["content"] for part in response.get("segments", ()) if part["type"] == "reasoning"]
-
-
 def _joined(case: Case) -> Iterator[Problem]:
     """One more item after the last of an array: nothing comes between its text and the one before."""
     if not case.is_answer:
@@ -98,7 +94,7 @@ def _joined(case: Case) -> Iterator[Problem]:
         array = Leaf(leaf.event, leaf.path[:array_depth], None)
         *other_items, last_item = at(replaced(case.events, leaf, MARKER)[leaf.event], array.path)
         changed_outcome = case.map(replaced(case.events, array, [*other_items, last_item, last_item]))
-        for text in _words(changed_outcome.response) if changed_outcome.error is None else ():
+        for text in changed_outcome.said(*_WORDS) if changed_outcome.error is None else ():
             inserted_texts = text.split(MARKER)[1:-1]
             if inserted_texts and inserted_texts[0] not in {"", *strings(case.events)}:
                 yield case.problem(
@@ -106,12 +102,7 @@ def _joined(case: Case) -> Iterator[Problem]:
                 )
 
 
-def _words(response: dict[str, Any]) -> list[str]:
-    """Return the texts, the reasoning and the refusals of the first choice."""
-    kinds = ("text", "reasoning", "refusal")
-    return [part["content"] for part in response.get("segments", ()) if part["type"] in kinds]
-
-
+_WORDS: Final = ("text", "reasoning", "refusal")
 _OBJECT_TEXT: Final = '{ "KeLp":1.50, "b" :"\\u00e9\\/", "n":12345678901234567890,  "z":null}'
 """The text of a JSON object that another writer would write in another way."""
 _OPAQUE_TEXTS: Final = {
@@ -135,14 +126,14 @@ def _opaque(case: Case, place: Place) -> Iterator[Problem]:
         piece = Place((leaf,))
         marked_outcome = case.marked(piece)
         marker, is_whole = marker_for(leaf.value), marked_outcome.error is None
-        marked_text = "".join(_parts(marked_outcome.response)) if is_whole else ""
+        marked_text = "".join(marked_outcome.said()) if is_whole else ""
         for text, name in _OPAQUE_TEXTS.items() if marker in marked_text else ():
             is_other_kind = marker != MARKER and text != _OBJECT_TEXT
             if leaf.value.startswith(text) or is_other_kind:
                 continue  # a later event that repeats the whole would then continue where this one ended
             changed_outcome = case.map(piece.put(case.events, text))
             text_in_json = orjson.dumps(text).decode()[1:-1]  # as in the arguments of a call
-            if changed_outcome.error is None and "".join(_parts(changed_outcome.response)) not in {
+            if changed_outcome.error is None and "".join(changed_outcome.said()) not in {
                 marked_text.replace(marker, text),
                 marked_text.replace(marker, text_in_json),
             }:
@@ -164,13 +155,8 @@ def _equal_pieces(case: Case) -> Iterator[Problem]:
         )
         if different_outcome.error is not None or equal_outcome.error is not None:
             continue
-        if occurrences(_parts(equal_outcome.response)) < occurrences(_parts(different_outcome.response)):
+        if occurrences(equal_outcome.said()) < occurrences(different_outcome.said()):
             yield case.problem("P4", place, "the same text again, in its next event, is not passed on")
-
-
-def _parts(response: dict[str, Any]) -> list[str]:
-    """Return the output of the first choice: texts, reasoning, arguments."""
-    return [part["content"] for part in response.get("segments", ())]
 
 
 def _text_places(case: Case) -> list[Place]:
@@ -202,7 +188,7 @@ def text_only_once(case: Case) -> Iterator[Problem]:
         marked_outcome = case.marked(place)
         if marked_outcome.error is not None or marked_outcome.response is None:
             continue
-        extensions = marked_outcome.response["metadata"].get("extensions", {})
+        extensions = marked_outcome.extensions
         if occurrences(extensions) and occurrences(_spoken(marked_outcome.response)):
             extension_path = next(
                 path for path, text in scalars(extensions) if isinstance(text, str) and MARKER in text
@@ -210,9 +196,10 @@ def text_only_once(case: Case) -> Iterator[Problem]:
             yield case.problem(
                 "P1", place, f"is in a typed field and in the extensions: {show_path(extension_path)}"
             )
-        for kind in ("text", "reasoning", "refusal"):
-            texts = [p["content"] for p in marked_outcome.response.get("segments", ()) if p["type"] == kind]
-            if occurrences(texts) > occurrences(marker_for(place.value)) * len(place.leaves):
+        for kind in _WORDS:
+            if occurrences(marked_outcome.said(kind)) > occurrences(marker_for(place.value)) * len(
+                place.leaves
+            ):
                 yield case.problem("P1", place, f"is more than once in the {kind} of the answer")
     yield from _doubled(case)
 
@@ -277,16 +264,9 @@ def kinds_are_told_apart(case: Case) -> Iterator[Problem]:
 
 def _shows(case: Case, leaf: Leaf) -> bool:
     """Whether *leaf* is a piece of text, of reasoning or of a refusal."""
-    shown = _shown_text(case.baseline)
-    if not leaf.value or leaf.value not in shown:
+    if not leaf.value or leaf.value not in "\n".join(case.baseline.said(*_WORDS)):
         return False
-    return MARKER in _shown_text(case.marked(Place((leaf,))))
-
-
-def _shown_text(outcome: Outcome) -> str:
-    kinds = ("text", "reasoning", "refusal")
-    segments = () if outcome.response is None else outcome.response.get("segments", ())
-    return "\n".join(part["content"] for part in segments if part["type"] in kinds)
+    return MARKER in "\n".join(case.marked(Place((leaf,))).said(*_WORDS))
 
 
 def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
@@ -297,7 +277,9 @@ def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Pro
         if place.path in finish_paths:
             continue  # a later finish word may count for more
         text_path, own_kind = _text_of(place, text_places), _without_numbers(place.value)
-        kinds = _kinds(case, place.path, text_path) if text_path else set()
+        if text_path is None:
+            continue
+        kinds = _kinds(case, place.path, text_path)
         other_kinds = sorted((kind for kind in kinds if _without_numbers(kind) != own_kind), key=str)
         if not 0 < len(other_kinds) < _MOST_KINDS:
             continue
@@ -309,8 +291,18 @@ def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Pro
         for other_kind in other_kinds:
             changed_outcome = case.map(place.put(case.events, other_kind))
             if changed_outcome.error is None and same_json(changed_outcome.response, case.baseline.response):
-                yield case.problem("P1", place, _ALIKE_MESSAGE.format(other_kind), about="text")
+                yield case.problem(
+                    "P1",
+                    place,
+                    _ALIKE_MESSAGE.format(other_kind),
+                    about=_said_at(case, place.leaves[0].event, text_path),
+                )
                 break
+
+
+def _said_at(case: Case, event: int, path: Path) -> str:
+    """Return what the text at *path* is part of: the text, the reasoning or a refusal."""
+    return next(iter(case.fields_at(Leaf(event, path, at(case.events[event], path)))), "text")
 
 
 def _text_of(place: Place, text_places: set[tuple[int, Path]]) -> Path | None:
@@ -365,24 +357,23 @@ _ALIKE_MESSAGE: Final = (
 
 def _names(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
     """Another name of an event in place of the name of an event with a text."""
-    path_by_name = {
-        case.frames[event][1]: path for event, path in sorted(text_places, key=str) if case.frames
+    place_by_name = {
+        case.frames[event][1]: (event, path) for event, path in sorted(text_places, key=str) if case.frames
     }
-    for name, path in path_by_name.items():
+    for name, text_place in place_by_name.items():
         other_names = {
             other_name
             for frames, events in case.of_this_form()
             for (_, other_name), event in zip(frames, events, strict=False)
-            if other_name not in (None, name) and _is_text(at(event, path))
+            if other_name not in (None, name) and _is_text(at(event, text_place[1]))
         }
         if name is None or case.map_bytes(case.renamed(name, "crosswalk")).is_like(case.baseline):
             continue  # the name is not read
         for other_name in sorted(other_names):
             changed_outcome = case.map_bytes(case.renamed(name, other_name))
             if changed_outcome.error is None and same_json(changed_outcome.response, case.baseline.response):
-                yield case.problem(
-                    "P1", f"events named {name}", _ALIKE_MESSAGE.format(other_name), about="text"
-                )
+                message = _ALIKE_MESSAGE.format(other_name)
+                yield case.problem("P1", f"events named {name}", message, about=_said_at(case, *text_place))
                 break
 
 
@@ -402,12 +393,8 @@ def _keys(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
             moved_events = replaced(without(events_alone, Leaf(event, path, None)), other_leaf, value)
             outcome_alone, moved_outcome = case.map(events_alone), case.map(moved_events)
             if outcome_alone.error is None and same_json(outcome_alone.response, moved_outcome.response):
-                yield case.problem(
-                    "P1",
-                    Leaf(event, path, value),
-                    f"under the key {other_path[-1]!r} it is read the same way",
-                    about="text",
-                )
+                message = f"under the key {other_path[-1]!r} it is read the same way"
+                yield case.problem("P1", Leaf(event, path, value), message)
 
 
 def _without_numbers(kind: str | int) -> str | int:

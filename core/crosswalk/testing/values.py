@@ -11,9 +11,7 @@ from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-import orjson
-
-from crosswalk.testing.captures import COUNTS
+from crosswalk.testing.captures import COUNTS, json_object
 from crosswalk.testing.case import Case, Place, occurrences, strings
 from crosswalk.testing.perturbation import (
     Leaf,
@@ -44,7 +42,7 @@ def parts_within_wholes(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     usage = case.baseline.response["usage"]
-    provenance = case.baseline.response["metadata"].get("provenance", {})
+    provenance = case.baseline.provenance
     if "usage" in provenance:
         return
     for whole_name, part_names in _PARTS.items():
@@ -77,7 +75,7 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     if not case.baseline.response.get("logprobs"):
         return
     yield from _other_digits(case, case.events, case.baseline.response, "logprobs")
-    extensions = case.baseline.response["metadata"].get("extensions", {})
+    extensions = case.baseline.extensions
     is_left = any(type(number) is float and number < 0 for _, number in scalars(extensions))
     if is_left and all(entry.get("logprob") is None for entry in _entries(case.baseline.response)):
         message = "no token has a log probability, and a negative number is left in the extensions"
@@ -113,9 +111,8 @@ def digits_kept(case: Case) -> Iterator[Problem]:
             changed_outcome = case.map(events)
             if changed_outcome.error is not None or changed_outcome.response is None:
                 continue
-            if len(changed_outcome.response.get("logprobs") or ()) < count and not changed_outcome.response[
-                "metadata"
-            ].get("extensions"):
+            is_shorter = len(changed_outcome.response.get("logprobs") or ()) < count
+            if is_shorter and not changed_outcome.extensions:
                 yield case.problem("P4", place, f"{number} in its place is not read as a log probability")
             yield from _other_digits(case, events, changed_outcome.response, place)
 
@@ -163,7 +160,7 @@ def times_kept(case: Case) -> Iterator[Problem]:
     """P4: the time of an answer is plausible, and the same in another zone. Its fraction stays."""
     if not case.is_answer:
         return
-    if "created" in case.baseline.response["metadata"].get("provenance", {}):
+    if "created" in case.baseline.provenance:
         yield from _time_left(case)
         yield from _time_lost(case)
         return
@@ -192,9 +189,7 @@ def times_kept(case: Case) -> Iterator[Problem]:
 def _created(case: Case, place: Place, time: datetime) -> datetime | None:
     """Return the time of the answer with *time* in *place*, or ``None`` if it is refused or missing."""
     changed_outcome = case.map(place.put(case.events, time.isoformat()))
-    if changed_outcome.error is not None or "created" in changed_outcome.response["metadata"].get(
-        "provenance", {}
-    ):
+    if changed_outcome.error is not None or "created" in changed_outcome.provenance:
         return None
     return datetime.fromisoformat(changed_outcome.response["created"])
 
@@ -203,7 +198,7 @@ def _time_left(case: Case) -> Iterator[Problem]:
     """The answer has no time, but the extensions have a single one, or one under a name for the time of creation."""
     if "created" in (case.capture.says or {}):
         return
-    extensions = case.baseline.response["metadata"].get("extensions", {})
+    extensions = case.baseline.extensions
     for key, value in extensions.items():
         if key in _CREATED_KEYS and type(value) in (int, float) and _is_plausible(value):
             yield case.problem("P4", key, "the time of the answer is left in the extensions", about="created")
@@ -278,12 +273,12 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
             (_LARGE, dump_json(_LARGE).decode()),
         ):
             changed_outcome = case.map(replaced(case.events, leaf, value))
-            if changed_outcome.error is not None or changed_outcome.response["finish_reason"] == "error":
+            if not changed_outcome.is_taken:
                 continue
             call_read = next(
                 iter(changed_outcome.response["message"].get("tool_calls", ())[number : number + 1]), None
             )
-            provenance = changed_outcome.response["metadata"].get("provenance", {})
+            provenance = changed_outcome.provenance
             mark = provenance.get(f"message.tool_calls[{number}].arguments")
             if call_read is None or (
                 call_read["arguments"] == "{}" and mark in (Provenance.DERIVED, Provenance.ABSENT)
@@ -301,23 +296,16 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
 def _arguments_left(case: Case, calls: Iterable[dict[str, Any]]) -> Iterator[Problem]:
     """A call has no arguments, and the extensions have an object, or the text of one, beside where its name was."""
     names = {call["name"] for call in calls if call["arguments"] in ("", "{}")}
-    extensions = case.baseline.response["metadata"].get("extensions", {})
+    extensions = case.baseline.extensions
     for leaf in case.leaves:
         holder = at(case.events[leaf.event], leaf.path[:-1])
         values = holder.values() if leaf.value in names and isinstance(holder, dict) else ()
         left_values = [value for _, value in nodes(extensions)]
-        if any(_is_object(value) and value in left_values for value in values):
+        if any(json_object(value) and value in left_values for value in values):
             yield case.problem(
                 "P4", leaf, "the arguments of its call are left in the extensions", about="calls"
             )
             return
-
-
-def _is_object(value: Any) -> bool:
-    """Whether *value* is an object that is not empty, or the JSON of one."""
-    with suppress(orjson.JSONDecodeError):
-        value = orjson.loads(value) if isinstance(value, str) else value
-    return isinstance(value, dict) and bool(value)
 
 
 _LARGE: Final[dict[str, Any]] = {
@@ -332,15 +320,9 @@ _LARGE: Final[dict[str, Any]] = {
 
 def _arguments_in(case: Case, arguments: str) -> Leaf | None:
     """Return the only leaf of *arguments*, as a text or its object, or ``None`` unless there is exactly one."""
-    try:
-        value = orjson.loads(arguments)
-    except orjson.JSONDecodeError:
-        value = None
+    value = json_object(arguments)
     matches = [
-        Leaf(number, path, node)
-        for number, event in enumerate(case.events)
-        for path, node in nodes(event)
-        if path and (node == arguments or (value and isinstance(node, dict) and node == value))
+        one for one in case.nodes() if one.path and (one.value == arguments or (value and one.value == value))
     ]
     return matches[0] if len(matches) == 1 else None
 
@@ -434,16 +416,17 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
     if not case.is_answer:
         return
     baseline_response = case.baseline.response
+    known = [*_invented(baseline_response, case.events)]
     for place in case.places(by_value=False):
         events = case.events
         for leaf in place.leaves:  # the item stays: those after it depend on their positions
             is_named = isinstance(leaf.path[-1], str)
             events = without(events, leaf) if is_named else replaced(events, leaf, None)
         changed_outcome = case.map(events)
-        for where, message in (
-            _invented(changed_outcome.response, events) if changed_outcome.response is not None else ()
-        ):
-            yield case.problem("P8", place, f"without it, {where}: {message}", about=where)
+        invented = [] if changed_outcome.response is None else _invented(changed_outcome.response, events)
+        for where, message in invented:
+            if (where, message) not in known:
+                yield case.problem("P8", place, f"without it, {where}: {message}", about=where)
         if changed_outcome.error is None:
             yield from _appears(case, place, baseline_response, changed_outcome.response)
 
@@ -507,7 +490,7 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
     places, is_sure = _numbers(case)
     for place in places:
         raised_outcome = case.map(_raised(case, place))
-        if raised_outcome.error is not None or raised_outcome.response["finish_reason"] == "error":
+        if not raised_outcome.is_taken:
             is_sure = False  # an error has no counts
             continue
         count_changes = {name: _by(response, raised_outcome.response, name) for name in COUNTS}
@@ -594,7 +577,8 @@ def _swapped(case: Case, place: Place, count_changes: dict[str, int]) -> Iterato
     named_counts = [name for name, pattern in _NAME_PATTERNS.items() if pattern.search(place.key)]
     moved_counts = [name for name in _NAME_PATTERNS if count_changes[name]]
     if len(named_counts) == len(moved_counts) == 1 and named_counts != moved_counts:
-        yield case.problem("P8", place, f"it is counted in usage.{moved_counts[0]}")
+        kind = f"{named_counts[0]} became {moved_counts[0]}".replace("_", " ")
+        yield case.problem("P8", place, f"it is counted in usage.{moved_counts[0]}", kind=kind)
     if "cache" in place.key.lower() and count_changes["reasoning_tokens"]:
         yield case.problem("P8", place, "it is counted in usage.reasoning_tokens")
     if re.search("reason|thought|think", place.key, re.IGNORECASE) and count_changes["cached_tokens"]:
@@ -653,7 +637,7 @@ def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Probl
         next_index, raised_event = leaf.event + 1, _raised(case, Place((leaf,)))[leaf.event]
         chunks = [*case.chunks[:next_index], case.chunk(leaf.event, raised_event), *case.chunks[next_index:]]
         later_outcome = case.map_bytes(b"".join(chunks))
-        if later_outcome.error is not None or later_outcome.response["finish_reason"] == "error":
+        if not later_outcome.is_taken:
             continue
         change = _by(case.baseline.response, later_outcome.response, name)
         if change == 0:

@@ -63,8 +63,8 @@ def test_what_is_broken_is_listed(run: Run, lossy: str, captures: Captures) -> N
     done = run("check", "--provider", lossy, "captures", "--sample", "all")
     assert done.status == 1
     assert (
-        "captures: P1 a, event 1, model: lost: changing its value changes nothing [nothing lost: model]\n"
-        in done.out
+        "captures: P1 a, event 1, model: lost: changing its value changes nothing; "
+        "also seen by never silently wrong, text as it was sent [nothing lost: model]\n" in done.out
     )
     assert "captures: 1 capture, 1 event, " in done.out
     assert not done.out.endswith("; 0 problems\n")
@@ -247,7 +247,7 @@ def test_a_plugin_is_checked_on_the_corpus(run: Run, provider: Callable[[object,
     done = run("check", "--corpus", "xai", "--provider", name, "--sample", "1")
     assert done.status == 1
     assert "P4 made_empty_finish, as it is: refused: UnknownFinishReasonError" in done.out
-    assert "; 2 problems, " in done.out
+    assert "; 3 problems, " in done.out
     assert "metadata.provider_id: " in done.out
 
 
@@ -278,10 +278,10 @@ def test_the_answers_of_another_mapper_are_compared(run: Run, answers: Path) -> 
     assert done.status == 1
     case = first.stem
     assert (
-        f'xai: P4 {case}, finish: stated as "tool_calls", and read as "length"; also at finish_reason'
+        f'xai: P4 {case}, finish: end misread: stated as "tool_calls", and read as "length"; also at finish_reason'
         in done.out
     )
-    assert f"xai: P4 {case}, text: stated as " in done.out
+    assert f"xai: P4 {case}, text: text misread: stated as " in done.out
     assert f"xai: P4 {second.stem}, canonical JSON: not JSON: " in done.out
     assert f"xai: P4 {third.stem}, canonical JSON: No such file or directory " in done.out
     assert f"xai: P4 {last.stem}, canonical JSON: is not an object with a response or an error " in done.out

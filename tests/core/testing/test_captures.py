@@ -187,8 +187,8 @@ def test_one_cause_is_one_problem() -> None:
     elsewhere = [problem("error.code", "not read", check="output shows"), problem("error"), problem("text")]
     found = by_cause([*leaves, *cuts, *elsewhere])
     assert [one.line for one in found] == [
-        "P1 a, event 1, error.code: lost; also at error.type, error.param, error.a, error.b, error.c and 2 more "
-        "[nothing lost: error.code]",
+        "P1 a, event 1, error.code: lost; also at error.type, error.param, error.a, error.b, error.c and 2 more; "
+        "also seen by output shows [nothing lost: error.code]",
         "P4 a, cut after event 1: looks complete; also at cut after event 2 [never silently wrong: a]",
         "P1 a, event 1, text: lost [nothing lost: text]",
     ]
@@ -197,12 +197,12 @@ def test_one_cause_is_one_problem() -> None:
 @pytest.mark.parametrize(
     ("mistake", "line"),
     [
-        ("rows: thoughts are the text", 'P4 talk, text: stated as "Hello There", and read as "Let me See. Hello There"'),
-        ("rows: prompt and completion are swapped", "P4 talk, usage.prompt_tokens: stated as 9, and read as 5"),
-        ("rows: the zone of a time is thrown away", 'P4 talk, created: stated as "2026-01-01T09:45:00Z", and read as 2026-01-01T11:45:00+00:00'),
-        ("rows: a full answer is complete", 'P4 long, finish: stated as "length", and read as "stop"'),
-        ("rows: the id is cut", "P4 talk, event 1, rows[0][1]: another text in its place is not passed on unchanged"),
-        ("rows: log probabilities are rounded", "P4 talk, logprobs: the log probability -0.12 is not a number of the payload"),
+        ("rows: thoughts are the text", 'P4 talk, text: reasoning became text: stated as "Hello There", and read as "Let me See. Hello There"'),
+        ("rows: prompt and completion are swapped", "P4 talk, usage.prompt_tokens: prompt tokens became completion tokens: stated as 9, and read as 5"),
+        ("rows: the zone of a time is thrown away", 'P4 talk, created: time misread: stated as "2026-01-01T09:45:00Z", and read as 2026-01-01T11:45:00+00:00'),
+        ("rows: a full answer is complete", 'P4 long, finish: length became stop: stated as "length", and read as "stop"'),
+        ("rows: the id is cut", "P4 talk, event 1, rows[0][1]: id changed: another text in its place is not passed on unchanged"),
+        ("rows: log probabilities are rounded", "P4 talk, logprobs: log probabilities changed: the log probability -0.12 is not a number of the payload"),
     ],
 )  # fmt: skip
 def test_one_mistake_is_one_problem_of_all_captures_and_checks(mistake: str, line: str) -> None:
@@ -225,6 +225,32 @@ def test_one_mistake_is_one_problem_of_all_captures_and_checks(mistake: str, lin
     ]
     (one,) = by_cause(found)
     assert str(one).partition("; ")[0] == line
+
+
+def at_leaf(path: str, check: str, *fields: str, kind: str = "") -> Problem:
+    return attrs.evolve(problem(path, check, check=check), fields=fields, kind=kind)
+
+
+def test_two_mistakes_of_one_part_are_two_problems() -> None:
+    """Thoughts became text, and texts are changed on their way: each at its own leaf."""
+    law = "text as it was sent"
+    became = at_leaf("parts[].thought", law, "text", kind="reasoning became text")
+    changed = at_leaf("parts[].text", law, "message.content")
+    again = at_leaf("delta.text", "nothing lost", "text")
+    assert by_cause([became, changed, again]) == [
+        became,
+        attrs.evolve(changed, kind="text changed", others=(again,)),
+    ]
+
+
+def test_a_fact_of_a_choice_joins_the_leaf_of_its_number() -> None:
+    mixed = at_leaf("n", "choices are told apart", "alternatives", kind="choices are mixed")
+    stated = Problem("P4", "a, choices[0].text", "no", "as stated", case="a", fields=("choices[0].text",))
+    (one,) = by_cause([stated, mixed])
+    assert (
+        str(one)
+        == "P4 a, choices[0].text: choices are mixed: no; also at n; also seen by choices are told apart"
+    )
 
 
 @pytest.mark.parametrize(

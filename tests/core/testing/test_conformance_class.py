@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -60,7 +61,8 @@ def failure(
     properties: dict[str, object] = {}
     with pytest.raises(pytest.fail.Exception) as failed:
         snapshot: Any = pinned or Pinned()
-        Planted().test_snapshot(load_capture(file), snapshot, properties.__setitem__)
+        run: Any = SimpleNamespace(config=SimpleNamespace(getoption=lambda _: None))
+        Planted().test_snapshot(load_capture(file), snapshot, run, properties.__setitem__)
     return "\n".join(map(str.strip, str(failed.value).splitlines())), properties
 
 
@@ -103,4 +105,16 @@ def test_a_first_snapshot_is_not_written_against_a_statement(tmp_path: Path) -> 
     updating = Pinned(is_same=True)
     said, _ = failure(tmp_path, None, says={"text": "no"}, pinned=updating)
     assert said.startswith("no snapshot yet\nP4 talk, text: stated as")
+    assert updating.written == []
+
+
+def test_what_contradicts_the_other_form_is_not_written(tmp_path: Path) -> None:
+    """That body and stream agree is a promise, too."""
+    (tmp_path / "talk_stream.response.json").write_bytes(NAMED[0].capture.body.replace(b"There", b"Where"))
+    (tmp_path / "MANIFEST.jsonl").write_bytes(
+        b'{"file": "talk_stream.response.json", "stream": true, "pair": "talk"}\n'
+    )
+    updating = Pinned(is_same=True)
+    said, _ = failure(tmp_path, None, pinned=updating)
+    assert "P2 talk ~ talk_stream: body and stream disagree in message.content" in said
     assert updating.written == []

@@ -247,9 +247,9 @@ class LeavesCounts(Quay):
 @pytest.mark.parametrize(
     ("plugin", "check", "message"),
     [
-        (TextOfTheFirst(), "choices are told apart", "talk_stream, event 2, n: in a second choice, its text is given as that of the first"),
-        (CallOfTheFirst(), "choices are told apart", "path_stream, event 2, at: in a second choice, its tool_call is given as"),
-        (CallOfTheFirst(), "choices are told apart", "call, event 1, n: in a second choice, its tool_call is given as"),
+        (TextOfTheFirst(), "choices are told apart", "talk_stream, event 2, n: choices are mixed: in a second choice, its text is given as that of the first"),
+        (CallOfTheFirst(), "choices are told apart", "path_stream, event 2, at: choices are mixed: in a second choice, its tool_call is given as"),
+        (CallOfTheFirst(), "choices are told apart", "call, event 1, n: choices are mixed: in a second choice, its tool_call is given as"),
         (NamesNoUnknownEvent(), "unknown words raise", "events named head: the error for an unknown name does not name it"),
         (FailsOnUnknownEvents(), "unknown words raise", "the plugin's code: on a changed answer: MappingError: quay, event 1: the plugin failed"),
         (DropsUnknownFields(), "unknown words raise", "event 3 unknown: lost: it is neither refused nor kept"),

@@ -64,4 +64,20 @@ def test_a_mutant_is_found_by_what_the_right_plugin_does_not_have() -> None:
         )
         if (name == "change text" and ast.unparse(node) == "'coded'") or name == "return None"
     )
-    assert plugin_mutants.result_of(("coded", number), stated=False)[1] is None
+    assert plugin_mutants.found_by("coded", number, stated=True, every=False)
+
+
+def test_a_law_names_what_it_alone_finds() -> None:
+    found = [("a", {"nothing lost": "…", "digits kept": "…"}), ("b", {"digits kept": "…"}), ("c", {})]
+    lines = [*plugin_mutants.laws(found)]
+    assert "nothing lost: finds 1, alone 0" in lines
+    assert "digits kept: finds 2, alone 1, as b" in lines
+    assert "times kept: finds 0, alone 0" in lines
+
+
+def test_every_law_that_finds_a_planted_mistake_is_named() -> None:
+    mistake = ("rows", "rows: thoughts are the text")
+    first, stated = plugin_mutants.result_of(mistake, every=True)
+    assert {"kinds are told apart", "text as it was sent"} <= {*first}
+    assert [*stated] == ["as stated"]
+    assert plugin_mutants.described(*mistake) == mistake[1]

@@ -92,7 +92,7 @@ def test_each_fact_that_disagrees_is_a_problem(
     tmp_path: Path, recording: Any, name: str, stated: Any, message: str
 ) -> None:
     found = problems(tmp_path, recording, {name: stated})
-    assert message in str(found[0])
+    assert message in f"{found[0].place}: {found[0].message}"
     assert {problem.check for problem in found} == {"as stated"}
 
 

@@ -1,0 +1,173 @@
+"""The kit reads a plugin's table of fields: each row is tried, also one that no recording shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from crosswalk import registry as installed
+from crosswalk.plugin.registry import Registry
+from crosswalk.plugins import (
+    FINISH,
+    ID,
+    MODEL,
+    REASONING,
+    REFUSAL,
+    TEXT,
+    FieldTable,
+    FinishReason,
+    MappingState,
+    Recognition,
+    ResponseDelta,
+    UsageInfo,
+    WireTypeError,
+    count,
+    hookimpl,
+    same,
+)
+from crosswalk.testing import Capture, check_capture, load_captures
+from crosswalk.testing.checks import unproven
+
+BODY = b'{"run":"r1","parts":[{"text":"Hello"}],"why":"stop","used":{"in":3}}'
+WHOLE = Capture("talk", Path("talk.json"), BODY)
+STREAM = Capture(
+    "talk_stream",
+    Path("talk.ndjson"),
+    b'{"run":"r1","parts":[{"text":"Hel"}]}\n{"parts":[{"text":"lo"}]}\n{"why":"stop"}\n',
+    stream=True,
+)
+
+
+class Heron:
+    """A plain wire, read by a table alone."""
+
+    fields = FieldTable(
+        {
+            "run": ID,
+            "engine": MODEL,
+            "parts[].text": TEXT,
+            "parts[].thought": REASONING,
+            "parts[].by": same("heron"),
+            "no": REFUSAL,
+            "why": FINISH,
+            "used.in": count("prompt_tokens"),
+            "used.kept": count("cached_tokens"),
+            "used.hit": count("cached_tokens"),
+        }
+    )
+    silent = FieldTable({"why": FINISH})
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        yield from self.fields.map_delta(event, state)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        return self.fields.map_usage(event, state)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason | None:
+        return FinishReason.STOP if reason == "stop" else None
+
+
+class WithoutThoughts(Heron):
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        for delta in self.fields.map_delta(event, state):
+            if delta.reasoning_delta is None:
+                yield delta
+            elif delta.content_delta is not None:
+                yield ResponseDelta(content_delta=delta.content_delta)
+
+
+class WithoutHits(Heron):
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        usage = self.fields.map_usage(event, state)
+        return None if usage is None else attrs.evolve(usage, cached_tokens=None)
+
+
+class Stripped(Heron):
+    """Its thoughts lose the white space around them. No recording has thoughts."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        for delta in self.fields.map_delta(event, state):
+            thought = delta.reasoning_delta
+            yield delta if thought is None else attrs.evolve(delta, reasoning_delta=thought.strip() or "-")
+
+
+class Refusing(Heron):
+    """A server that never thinks and refuses."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        if event.get("no"):
+            raise WireTypeError("no", expected="no refusal", got=event["no"])
+        yield from self.fields.map_delta(event, state)
+
+
+class Family(Heron):
+    """A plugin whose dialect has the table."""
+
+    fields = Heron.fields
+    dialects = (WithoutThoughts(),)
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        return Recognition.POSSIBLE
+
+
+def found(plugin: Any, *captures: Capture) -> list[str]:
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, "heron")
+    mapper = registry.mapper("heron")
+    return [
+        str(problem)
+        for one in captures
+        for problem in check_capture(mapper, one, checks=["rows hold"], others=captures)
+    ]
+
+
+@pytest.mark.parametrize("plugin", [Heron(), Refusing(), Family()])
+def test_a_right_table_has_no_problem(plugin: Any) -> None:
+    """Nor one whose server refuses what no server says at once."""
+    assert found(plugin, WHOLE, STREAM) == []
+
+
+@pytest.mark.parametrize(
+    ("plugin", "message"),
+    [
+        (WithoutThoughts(), "parts[0].thought: its row says reasoning, and it is not read as that"),
+        (WithoutHits(), "used.kept: its row says usage.cached_tokens, and it is not read as that"),
+        (Stripped(), "parts[0].thought: another text in its place is not passed on unchanged"),
+    ],
+)
+def test_a_row_that_no_recording_shows_is_tried(plugin: Any, message: str) -> None:
+    assert any(message in problem for problem in found(plugin, WHOLE)), found(plugin, WHOLE)
+
+
+def test_a_row_is_tried_in_a_stream() -> None:
+    assert found(WithoutThoughts(), STREAM) == [
+        "P4 talk_stream, event 2, parts[0].thought: its row says reasoning, and it is not read as that"
+    ]
+
+
+def test_rows_without_a_recording_are_told() -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(Heron(), "heron")
+    missing = unproven(registry.mapper("heron"), [WHOLE, STREAM])
+    assert "the rows engine, parts[].thought, no, used.kept, used.hit" in missing
+
+
+def test_the_rows_of_ollama_are_read_as_they_say() -> None:
+    """With an image and calls of ``/api/generate``, of which there is no recording."""
+    captures = load_captures(Path(__file__).parents[2] / "captures/ollama")
+    mapper = installed.mapper("ollama")
+    assert "the rows message.images, tool_calls, images" in unproven(mapper, captures)
+    problems = [check_capture(mapper, one, checks=["rows hold"], others=captures) for one in captures]
+    assert [*filter(None, problems)] == []
