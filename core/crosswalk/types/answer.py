@@ -32,12 +32,18 @@ from crosswalk.types.response import (
     Alternative,
     ChatResponse,
     as_utc,
-    counted_tokens,
     new_id,
     now,
     with_unknown_parts,
 )
-from crosswalk.types.usage import Provenance, ResponseMetadata, UsageDetails, UsageInfo, later_usage
+from crosswalk.types.usage import (
+    Provenance,
+    ResponseMetadata,
+    UsageDetails,
+    UsageInfo,
+    counted_tokens,
+    later_usage,
+)
 from crosswalk.types.values import (
     NO_CAUSE,
     NO_RAW_EVENTS,
