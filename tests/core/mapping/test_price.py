@@ -54,7 +54,7 @@ def test_a_short_body_makes_few_calls(name: str) -> None:
     assert len(frames_of(reading(name))) <= 120
 
 
-@pytest.mark.parametrize(("name", "most"), [("vLLM: a tool call", 157), ("Anthropic: a tool call", 170)])
+@pytest.mark.parametrize(("name", "most"), [("vLLM: a tool call", 149), ("Anthropic: a tool call", 162)])
 def test_a_short_tool_call_makes_few_calls(name: str, most: int) -> None:
     assert len(frames_of(reading(name))) <= most
 
