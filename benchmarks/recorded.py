@@ -141,6 +141,7 @@ def main(rounds: int) -> list[Above]:
 
 def _by_provider(rounds: int) -> list[Above]:
     rows, above, all_read, all_loaded = [], [], 0.0, 0.0
+    ratios: list[float] = []
     streams = recorded_streams()
     for name, answers in streams.items():
         events = [event for answer in answers for event in answer.events]
@@ -150,12 +151,14 @@ def _by_provider(rounds: int) -> list[Above]:
         }
         found = medians(ways, rounds)
         all_read, all_loaded = all_read + found["read"], all_loaded + found["floor"]
+        ratios.append(found["read"] / found["floor"])
         rows.append(_row(name, len(answers), len(events), found["read"], found["floor"]))
     count, events = (sum(int(row[n]) for row in rows) for n in (1, 2))
     times = all_read / all_loaded
     if not is_met(times, STREAMS_BAR):
         above.append(Above("recorded streams, all", times, STREAMS_BAR))
     rows.append(_row("all", count, events, all_read, all_loaded))
+    rows.append(("mean of the providers", "", "", "", "", f"{statistics.mean(ratios):.1f}"))
     header = ("", "answers", "events", "us an answer", "us an event", "times orjson.loads")
     print_table(f"recorded streams, an event a read; bar for all: {STREAMS_BAR}", header, rows)
     return above

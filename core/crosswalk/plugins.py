@@ -30,26 +30,14 @@ from crosswalk.errors import (
 )
 from crosswalk.lazy import face
 from crosswalk.mapping.blocks import (
-    CREATED as CREATED,
-    FINISH as FINISH,
-    ID as ID,
-    MODEL as MODEL,
-    REASONING as REASONING,
-    REFUSAL as REFUSAL,
-    TEXT as TEXT,
     Dialect as Dialect,
     DialectFamily as DialectFamily,
-    FieldRow as FieldRow,
-    FieldTable as FieldTable,
-    Said as Said,
     accept_legacy_logprobs as accept_legacy_logprobs,
     accept_logprobs as accept_logprobs,
-    count as count,
     event_type as event_type,
     logprob_of as logprob_of,
     look_at_cost as look_at_cost,
     look_at_time as look_at_time,
-    same as same,
     unknown_event as unknown_event,
 )
 from crosswalk.mapping.event import take_end as take_end
@@ -60,6 +48,23 @@ from crosswalk.mapping.failures import (
     error_info as error_info,
     refined as refined,
     take_error as take_error,
+)
+from crosswalk.mapping.fields import (
+    CREATED as CREATED,
+    FINISH as FINISH,
+    ID as ID,
+    MODEL as MODEL,
+    REASONING as REASONING,
+    REFUSAL as REFUSAL,
+    TEXT as TEXT,
+    CountPaths as CountPaths,
+    FieldRow as FieldRow,
+    FieldTable as FieldTable,
+    Said as Said,
+    count as count,
+    counted as counted,
+    same as same,
+    take_same_at as take_same_at,
 )
 from crosswalk.mapping.openai_chat import (
     Echo as Echo,
@@ -94,7 +99,6 @@ from crosswalk.plugin.hooks import (
 )
 from crosswalk.plugin.registry import requests_of as requests_of
 from crosswalk.plugin.state import (
-    CountPaths as CountPaths,
     MappingState as MappingState,
     accept_array as accept_array,
     accept_boolean as accept_boolean,
@@ -104,7 +108,6 @@ from crosswalk.plugin.state import (
     accept_object as accept_object,
     accept_objects as accept_objects,
     accept_string as accept_string,
-    counted as counted,
     is_number as is_number,
     leave_mistyped as leave_mistyped,
     look_at as look_at,
@@ -118,7 +121,6 @@ from crosswalk.plugin.state import (
     take_object as take_object,
     take_objects as take_objects,
     take_same as take_same,
-    take_same_at as take_same_at,
     take_string as take_string,
     take_strings as take_strings,
     take_whole as take_whole,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import lru_cache
+from inspect import getmembers_static
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -16,6 +17,9 @@ import orjson
 from crosswalk.cli.terminal import harmless
 from crosswalk.cli.tracing import Effect, How, Tracer, said
 from crosswalk.codec.layout import layout
+from crosswalk.errors import MappingError
+from crosswalk.mapping.blocks import DialectFamily
+from crosswalk.mapping.fields import FieldTable, same
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, at
@@ -23,6 +27,7 @@ from crosswalk.text import counted, json_type_name
 from crosswalk.types.message import ToolCall
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import ContentFilterResult, SegmentType, TokenLogprob
+from crosswalk.wire.events import load_event
 
 # -------------------------------------------------------------------------------- sections
 # The crosswalk of a provider: its wire paths, gathered over captures, each with its canonical paths.
@@ -408,6 +413,89 @@ def pieces(row: Row, section: Section) -> list[list[CellPiece]]:
     return [wire_cell, type_cells, *canonical_cells, mapping_cells]
 
 
+# ---------------------------------------------------------------------------------- fields
+# What a plugin says itself that it takes: the rows of its field tables, with the captures that show each.
+
+
+FIELD_HEADINGS: Final = ("row", "canonical", "captures")
+FIELD_NOTE: Final = (
+    "The plugin says these fields itself, as rows of its tables. No capture shows a row with the number 0."
+)
+
+
+@attrs.define
+class ShownField:
+    """A row of a field table.
+
+    Attributes:
+        path: its path, such as ``message.content``.
+        place: the canonical field.
+        captures: the number of captures with a value there.
+    """
+
+    path: str
+    place: str
+    captures: int = 0
+
+
+class FieldRows:
+    """The rows of a provider's field tables, by dialect. Empty if its plugin reads without any.
+
+    Args:
+        mapper: the provider.
+
+    Attributes:
+        tables: the rows of each dialect that has a table, by a title.
+    """
+
+    def __init__(self, mapper: Mapper) -> None:
+        self._mapper = mapper
+        plugin = getattr(mapper.map_delta, "__self__", None)
+        self._dialects = plugin.dialects if isinstance(plugin, DialectFamily) else (plugin,)
+        self._rows = [_rows_of(dialect) for dialect in self._dialects]
+        self.tables = {
+            f"Fields of {type(dialect).__name__}": rows
+            for dialect, rows in zip(self._dialects, self._rows, strict=True)
+            if rows
+        }
+
+    def counted(self, captures: Iterable[Capture]) -> Iterator[Capture]:
+        """Yield the *captures*, and count which rows each of them shows."""
+        for capture in captures:
+            if self.tables and capture.status < 400:
+                self._count(capture)
+            yield capture
+
+    def _count(self, capture: Capture) -> None:
+        try:
+            events = [load_event(data) for data, _ in capture.frames(self._mapper)]
+        except MappingError:  # cut off, or in a broken frame
+            return
+        if not events or self._mapper.dialect_of(events[0]) is not self._mapper:
+            return
+        position = 0
+        if len(self._dialects) > 1:
+            fits = [dialect.recognizes(events[0]) for dialect in self._dialects]
+            position = fits.index(max(fits))
+        for row in self._rows[position]:
+            row.captures += any(_has_value(event, row.path) for event in events)
+
+
+def _rows_of(dialect: object) -> list[ShownField]:
+    """The rows of all tables among the attributes of *dialect*, each path once, without those that only take a null."""
+    tables = [value for _, value in getmembers_static(dialect) if isinstance(value, FieldTable)]
+    places = {path: row.place for table in tables for path, row in table.rows.items()}
+    return [ShownField(path, place) for path, place in places.items() if place != same(None).place]
+
+
+def _has_value(value: Any, path: str) -> bool:
+    key, _, rest = path.partition(".")
+    inner = value.get(key.removesuffix("[]")) if type(value) is dict else None
+    if inner is None or not rest:
+        return inner is not None
+    return any(_has_value(item, rest) for item in (inner if type(inner) is list else [inner]))
+
+
 # ------------------------------------------------------------------------------------ rows
 # Several crosswalks side by side: which provider has which canonical field, as far as captures show it.
 
@@ -450,11 +538,13 @@ class Crosswalk:
         name: the provider id.
         title: its name for people.
         sections: the evidence in its captures.
+        fields: the rows of its plugin's field tables, by a title.
     """
 
     name: str
     title: str
     sections: list[Section]
+    fields: dict[str, list[ShownField]] = attrs.Factory(dict)
 
 
 @attrs.frozen
@@ -599,23 +689,17 @@ def _alike(path: Shape, other_path: Shape) -> int:
 # A crosswalk as a page of Markdown.
 
 
-def markdown_page(title: str, command: str, sections: list[Section]) -> str:
-    """The crosswalk as a page of Markdown.
-
-    Args:
-        title: the provider's name.
-        command: the command that writes the page.
-        sections: the sections of the page.
-    """
+def markdown_page(crosswalk: Crosswalk, command: str) -> str:
+    """The *crosswalk* as a page of Markdown, which *command* writes."""
     lines = [
-        f"# The crosswalk of {_markdown(title)}",
+        f"# The crosswalk of {_markdown(crosswalk.title)}",
         "",
         f"`{command}` generates this crosswalk, so do not edit it by hand.",
         "",
     ]
     lines += [_markdown(NOTE), "", "| how | |", "|---|---|"]
     lines += [f"| {word} | {meaning} |" for word, meaning in LEGEND.items()]
-    for section in sections:
+    for section in crosswalk.sections:
         heads = headings(section)
         capture_count = counted(section.captures, "capture")
         lines += ["", f"## {_markdown(section.title)}", "", f"From {capture_count}.", ""]
@@ -623,6 +707,10 @@ def markdown_page(title: str, command: str, sections: list[Section]) -> str:
         for row in section.rows:
             cells = (", ".join(_markdown_piece(piece) for piece in cell) for cell in pieces(row, section))
             lines.append(f"| {' | '.join(cells)} |")
+    for title, rows in crosswalk.fields.items():
+        lines += ["", f"## {_markdown(title)}", "", FIELD_NOTE, ""]
+        lines += [f"| {' | '.join(FIELD_HEADINGS)} |", "|---" * len(FIELD_HEADINGS) + "|"]
+        lines += [f"| `{row.path}` | `{row.place}` | {row.captures} |" for row in rows]
     return "\n".join(lines) + "\n"
 
 

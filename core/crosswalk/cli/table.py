@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 from crosswalk.cli.arguments import CAPTURES_HELP, add_paths
 from crosswalk.cli.crosswalk_page import html_page
-from crosswalk.cli.crosswalks import Crosswalk, endpoint_of, headings, markdown_page, pieces, sections
+from crosswalk.cli.crosswalks import (
+    FIELD_HEADINGS,
+    Crosswalk,
+    FieldRows,
+    endpoint_of,
+    headings,
+    markdown_page,
+    pieces,
+    sections,
+)
 from crosswalk.cli.inputs import find_captures, read_capture
 from crosswalk.cli.parser import Parser
 from crosswalk.cli.terminal import (
@@ -87,7 +96,7 @@ def run(arguments: argparse.Namespace) -> int:
         ["crosswalk table", *([arguments.provider] if provider_names else []), "--format", arguments.format]
     )
     if arguments.format == "markdown":
-        write_text("\n".join(markdown_page(each.title, command, each.sections) for each in crosswalks))
+        write_text("\n".join(markdown_page(each, command) for each in crosswalks))
     elif arguments.format == "html":
         write_text(html_page(command, crosswalks))
     else:
@@ -99,11 +108,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _crosswalk(provider: str, places: list[str]) -> Crosswalk:
     mapper = registry.mapper(provider)
     files = find_captures(places or [_default_captures(provider)])
+    field_rows = FieldRows(mapper)
     with Progress(f"tracing {provider}", len(files)) as progress:
-        crosswalk_sections = sections(mapper, _of_endpoints(mapper, files, progress))
+        crosswalk_sections = sections(mapper, field_rows.counted(_of_endpoints(mapper, files, progress)))
     if not crosswalk_sections:
         raise UsageError(f"no captures of {provider}'s endpoints")
-    return Crosswalk(provider, mapper.info.title, crosswalk_sections)
+    return Crosswalk(provider, mapper.info.title, crosswalk_sections, field_rows.tables)
 
 
 def _places(provider: str, paths: list[str], *, is_alone: bool) -> list[str]:
@@ -149,11 +159,15 @@ def _of_endpoints(mapper: Mapper, files: list[Path], progress: Progress) -> Iter
 
 
 def _write(crosswalks: list[Crosswalk]) -> None:
-    is_first = True
+    tables: list[tuple[str, Sequence[str], list[list[str]]]] = []
     for each in crosswalks:
+        provider = "" if len(crosswalks) == 1 else f"{each.name}: "
         for section in each.sections:
-            title = section.title if len(crosswalks) == 1 else f"{each.name}: {section.title}"
-            write_text(("" if is_first else "\n") + harmless(title) + "\n\n")
             rows = [[", ".join(map(str, cell)) for cell in pieces(row, section)] for row in section.rows]
-            write_table(headings(section), rows)
-            is_first = False
+            tables.append((provider + section.title, headings(section), rows))
+        for title, fields in each.fields.items():
+            shown_fields = [[field.path, field.place, str(field.captures)] for field in fields]
+            tables.append((provider + title, FIELD_HEADINGS, shown_fields))
+    for number, (title, heads, rows) in enumerate(tables):
+        write_text(("\n" if number else "") + harmless(title) + "\n\n")
+        write_table(heads, rows)

@@ -1,36 +1,30 @@
-"""Building blocks for the plugins of any dialect: families, tables, blocks, log probabilities, times, costs and totals."""
+"""Building blocks for the plugins of any dialect: families, blocks, log probabilities, times, costs and totals."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 import attrs
 
-from crosswalk.errors import MappingError, UnknownEventError
+from crosswalk.errors import UnknownEventError
 from crosswalk.lazy import later
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.plugin.hooks import Recognition, hookimpl
 from crosswalk.plugin.state import (
-    CountPaths,
     MappingState,
     accept_array,
-    counted,
     is_number,
     leave_mistyped,
     look_at,
-    require_object,
     take_count,
     take_object,
-    take_objects,
-    take_same,
     take_string,
     time_of,
 )
-from crosswalk.types.delta import ResponseDelta, ended, said
+from crosswalk.types.delta import ResponseDelta, said
 from crosswalk.types.json import dump_json
-from crosswalk.types.message import ToolCallDelta
 from crosswalk.types.usage import Cost, Provenance, UsageInfo, exact
 from crosswalk.types.values import FinishReason, Segment, SegmentType, TokenLogprob, token_logprob
 
@@ -149,214 +143,6 @@ def unknown_event(event: Any, cause: str = "an event of an unknown type") -> Unk
     """Return the error to raise for the unknown *event*, with its type."""
     word = event_type(event)
     return UnknownEventError(f"{cause} ({word or 'no type'})", event_type=word)
-
-
-# ---------------------------------------------------------------------------------- fields
-# What a dialect understands, as data: a table with a row for each field, in place of code that takes one after the other.
-
-
-class Said:
-    """What one object of an event says. A row's function adds to it.
-
-    Attributes:
-        text: its text, ``None`` without any; likewise its reasoning and its refusal.
-        logprobs: the log probabilities of its text, or ``None``.
-        calls: its tool calls, or fragments of them.
-        finish: its finish word, ``""`` for an end without a word, or ``None`` if the answer goes on.
-        deltas: other deltas, such as those of segments, between its calls and its end.
-        error: the first error. It is raised when all the rest has been read.
-    """
-
-    text: str | None = None
-    reasoning: str | None = None
-    refusal: str | None = None
-    logprobs: tuple[TokenLogprob, ...] | None = None
-    finish: str | None = None
-    error: MappingError | None = None
-
-    def __init__(self) -> None:
-        self.calls: list[ToolCallDelta] = []
-        self.deltas: list[ResponseDelta] = []
-
-    def speak(self) -> Iterator[ResponseDelta]:
-        """Yield the deltas in the canonical order, whatever the order in the event, and raise the error."""
-        text, reasoning, refusal = self.text or None, self.reasoning or None, self.refusal or None
-        if refusal or self.logprobs:
-            yield ResponseDelta(
-                content_delta=text, reasoning_delta=reasoning, refusal_delta=refusal, logprobs=self.logprobs
-            )
-        elif text or reasoning:
-            yield said(text, reasoning)
-        for call in self.calls:
-            yield said(None, None, call)
-        yield from self.deltas
-        if self.finish is not None:
-            yield ended(self.finish)
-        if self.error is not None:
-            raise self.error
-
-
-Take: TypeAlias = Callable[[dict[str, Any], str, Said, MappingState], object]
-"""Takes the value under a key of an object, by ``take_…`` or ``accept_…``, and adds what it says."""
-Level: TypeAlias = tuple[tuple[str, Take], ...]
-
-
-@attrs.frozen(eq=False)
-class FieldRow:
-    """The row of a field.
-
-    Attributes:
-        place: the canonical field, for people.
-        take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``.
-    """
-
-    place: str
-    take: Take | None = attrs.field(repr=False)
-
-
-class FieldTable:
-    """What a dialect understands: the rows of its fields, by their path. What no row takes is left in the event.
-
-    The rows are asked in their order, so that a later one sees what the earlier ones have taken. A value of a wrong type
-    raises when the others have been read.
-
-    Args:
-        rows: by path, such as ``message.content`` or ``output[].text``. In an array each object speaks for itself.
-
-    Attributes:
-        rows: the same.
-        text_paths: the paths of texts, for ``ProviderInfo``.
-
-    Raises:
-        ValueError: a path has a row and leads to others as well.
-    """
-
-    def __init__(self, rows: Mapping[str, FieldRow]) -> None:
-        self.rows = rows
-        self.text_paths = tuple(path.replace("[]", "[0]") for path in rows if rows[path] in (TEXT, REASONING))
-        count_paths: dict[str, list[str]] = {}
-        for path, row in rows.items():
-            if row.take is None:
-                count_paths.setdefault(row.place.rpartition(".")[2], []).append(path)
-        self._count_paths = CountPaths(count_paths)
-        self._level = _level({path: row.take for path, row in rows.items() if row.take is not None})
-
-    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """Take all but the counts from *event*, and return its deltas. See the hook ``map_delta``.
-
-        Raises:
-            WireTypeError: a value has a wrong type.
-        """
-        event_said = Said()
-        _read(require_object(event), self._level, event_said, state)
-        return event_said.speak()
-
-    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
-        return counted(self._count_paths.accept(event), state)
-
-
-def _level(takes: Mapping[str, Take]) -> Level:
-    """Return the functions for the keys of one object, in the order of their paths in *takes*."""
-    inner_takes: dict[str, dict[str, Take]] = {}
-    for path, take in takes.items():
-        key, _, rest = path.partition(".")
-        inner_takes.setdefault(key, {})[rest] = take
-    for key, inner in inner_takes.items():
-        if "" in inner and len(inner) > 1:
-            raise ValueError(
-                f"{key!r} has a row of its own and rows inside it, and the first would take all of it"
-            )
-    return tuple(
-        (key.removesuffix("[]"), inner.get("") or _inside(key, _level(inner)))
-        for key, inner in inner_takes.items()
-    )
-
-
-def _inside(key: str, level: Level) -> Take:
-    """Return the function for an object with rows of its own, or for an array of such objects."""
-
-    def take_inner(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-        inner = take_object(holder, key)
-        if inner:
-            _read(inner, level, said, state)
-            if not inner:
-                del holder[key]
-
-    def take_each(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-        for item in take_objects(holder, key):
-            item_said = Said()
-            _read(item, level, item_said, state)
-            item_error, item_said.error = item_said.error, None
-            said.deltas += item_said.speak()
-            said.error = said.error or item_error
-
-    return take_each if key.endswith("[]") else take_inner
-
-
-def _read(holder: dict[str, Any], level: Level, said: Said, state: MappingState) -> None:
-    for key, take in level:
-        if key in holder:
-            try:
-                take(holder, key, said, state)
-            except MappingError as error:  # what is beside it is as valid
-                said.error = said.error or error
-
-
-def _words(name: str) -> Take:
-    """Return the function for a string that :class:`Said` has under *name*. The same again, or none, says nothing more."""
-
-    def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-        earlier = getattr(said, name)
-        if not earlier:
-            setattr(said, name, take_string(holder, key) or None)
-        elif not take_same(holder, key, earlier):
-            take_same(holder, key, "")
-
-    return take
-
-
-def _origin(name: str) -> Take:
-    """Return the function for the state's id or model. A value that differs from the first stays."""
-
-    def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-        value: Any = take_string(holder, key)
-        state.identify(**{name: value})
-        if value and value != getattr(state, name):
-            holder[key] = value
-
-    return take
-
-
-def _take_created(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-    if holder[key] is not None:
-        state.take_created(holder, key)
-
-
-TEXT: Final = FieldRow("text", _words("text"))
-"""The row of a piece of the text, or all of it."""
-REASONING: Final = FieldRow("reasoning", _words("reasoning"))
-"""The row of a piece of the reasoning, or all of it."""
-REFUSAL: Final = FieldRow("refusal", _words("refusal"))
-"""The row of the words of a refusal."""
-FINISH: Final = FieldRow("finish_reason", _words("finish"))
-"""The row of the finish word. An empty one, or none, is no end."""
-ID: Final = FieldRow("id", _origin("id"))
-"""The row of the response's id. Another one than the first stays."""
-MODEL: Final = FieldRow("model", _origin("model"))
-"""The row of the model's name. Another one than the first stays."""
-CREATED: Final = FieldRow("created", _take_created)
-"""The row of the time of creation, in seconds since 1970."""
-
-
-def count(name: str) -> FieldRow:
-    """The row of the token count *name* of ``UsageInfo`` or ``UsageDetails``. Of several the first with a count decides."""
-    return FieldRow(f"usage.{name}", None)
-
-
-def same(known: Any) -> FieldRow:
-    """The row of a value that is always *known* and says nothing. Another value stays."""
-    return FieldRow(f"always {known}", lambda holder, key, said, state: take_same(holder, key, known))
 
 
 # -------------------------------------------------------------------------------- logprobs

@@ -32,12 +32,18 @@ from crosswalk.types.response import (
     Alternative,
     ChatResponse,
     as_utc,
-    counted_tokens,
     new_id,
     now,
     with_unknown_parts,
 )
-from crosswalk.types.usage import Provenance, ResponseMetadata, UsageDetails, UsageInfo, later_usage
+from crosswalk.types.usage import (
+    Provenance,
+    ResponseMetadata,
+    UsageDetails,
+    UsageInfo,
+    counted_tokens,
+    later_usage,
+)
 from crosswalk.types.values import (
     NO_CAUSE,
     NO_RAW_EVENTS,
@@ -288,46 +294,40 @@ class ChoiceDraft:
                 calls.append(ToolCall(ids[call], call.name, call.text(partial=partial), call.kind))
             elif not partial:
                 raise ResponseValidationError(f"tool call {index} has no name")
-        segments = tuple(
-            _with_more(
-                whole_segment(self._pieces_by_part[number])
-                if number in self._pieces_by_part
-                else self._segment(part, ids, partial=partial),
-                self._later_segments.get(number),
-            )
-            for number, part in enumerate(self.parts)
-            if type(part) is not tuple
-            or any(part[1])
-            or number in self._later_segments  # a correction may empty a text
-        )
+        segment_list: list[Segment] = []
+        for position, part in enumerate(self.parts):
+            later_segment = self._later_segments.get(position)
+            if isinstance(part, tuple):
+                if not any(part[1]) and later_segment is None:
+                    continue  # a correction may empty a text
+                segment = unchecked(Segment, type=part[0], content="".join(part[1]))  # of checked pieces
+            elif position in self._pieces_by_part:
+                segment = whole_segment(self._pieces_by_part[position])
+            else:
+                segment = self._segment(part, ids, partial=partial)
+            segment_list.append(segment if later_segment is None else _with_more(segment, later_segment))
+        segments = tuple(segment_list)
         content = said(segments, SegmentType.TEXT)
         if content is None and self._has_blank_content:
             content = ""
         return Built(
-            ChatMessage(Role.ASSISTANT, content, None, tuple(calls)),
+            unchecked(ChatMessage, role=_ASSISTANT, content=content, tool_calls=tuple(calls) or None),
             segments,
             said(segments, SegmentType.REFUSAL),
             logprobs,
         )
 
     @staticmethod
-    def _segment(
-        part: tuple[SegmentType, list[str]] | Segment | CallDraft, ids: dict[CallDraft, str], *, partial: bool
-    ) -> Segment:
+    def _segment(part: Segment | CallDraft, ids: dict[CallDraft, str], *, partial: bool) -> Segment:
         if isinstance(part, Segment):
             return part
-        if isinstance(part, tuple):
-            kind, pieces = part
-            return Segment(kind, "".join(pieces))
         metadata = {"id": ids[part]}
         if part.name:
             metadata["name"] = part.name
         return Segment(SegmentType.TOOL_CALL, part.text(partial=partial), FrozenObject.adopt(metadata))
 
 
-def _with_more(segment: Segment, later_segment: Segment | None) -> Segment:
-    if later_segment is None:
-        return segment
+def _with_more(segment: Segment, later_segment: Segment) -> Segment:
     metadata = {**segment.metadata.thawed(), **later_segment.metadata.thawed()}
     return Segment(
         segment.type, segment.content, metadata, (*segment.annotations, *later_segment.annotations)

@@ -18,7 +18,7 @@ from crosswalk.text import brief, summary
 from crosswalk.types.delta import ResponseDelta, as_finish_reason
 from crosswalk.types.json import FrozenObject
 from crosswalk.types.message import ChatMessage, Role, ToolCall
-from crosswalk.types.usage import Provenance, ProviderAttempt, ResponseMetadata, UsageInfo
+from crosswalk.types.usage import Provenance, ProviderAttempt, ResponseMetadata, UsageInfo, counted_tokens
 from crosswalk.types.values import (
     NO_CAUSE,
     NO_RAW_EVENTS,
@@ -99,16 +99,6 @@ _MADE_UP_PROVENANCE: Final = {
     "metadata.request_duration": Provenance.ABSENT,
 }
 """The marks of a response that a factory makes without metadata."""
-_UNCOUNTED_MARKS: Final = (Provenance.ABSENT, Provenance.CUT)
-
-
-def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> int | None:
-    """Return the completion tokens that the provider counted, or ``None`` if the 0 was not counted."""
-    if provenance:
-        for path in ("usage.completion_tokens", "usage"):
-            if provenance.get(path) in _UNCOUNTED_MARKS:
-                return None
-    return usage.completion_tokens
 
 
 def _unknown_part(

@@ -612,6 +612,18 @@ def _add(left: int | None, right: int | None) -> int | None:
     return left + right
 
 
+_UNCOUNTED_MARKS: Final = (Provenance.ABSENT, Provenance.CUT)
+
+
+def counted_tokens(usage: UsageInfo, provenance: Mapping[str, Provenance]) -> int | None:
+    """Return the completion tokens that the provider counted, or ``None`` if the 0 was not counted."""
+    if provenance:
+        for path in ("usage.completion_tokens", "usage"):
+            if provenance.get(path) in _UNCOUNTED_MARKS:
+                return None
+    return usage.completion_tokens
+
+
 def _is_money(amount: decimal.Decimal) -> bool:
     """Return whether *amount* may be a sum of money. A number of a thousand places would be costly to write."""
     return amount.is_finite() and 0 <= amount <= 10**12 and amount.as_tuple().exponent >= -30  # type: ignore[operator]

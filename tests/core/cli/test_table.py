@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from crosswalk import ResponseDelta
-from crosswalk.plugins import ProviderInfo, hookimpl
+from crosswalk.plugins import FINISH, TEXT, FieldTable, ProviderInfo, Recognition, hookimpl, same
 from crosswalk.testing import Corpus
 
 from .conftest import ROOT, Done, line
@@ -142,6 +142,60 @@ def test_events_that_name_their_type_have_sections_of_their_own(
     rows = {row[0]: row[1:] for row in found["unknown endpoint, streamed, end"]}
     assert rows["`type`"] == ["string", "", "", "LOST"]
     assert done.out.startswith("# The crosswalk of Events & \\<more\\>\n")
+
+
+# The rows of a plugin's own tables.
+
+
+class Heron:
+    """A provider that reads by one table."""
+
+    fields = FieldTable({"say[].text": TEXT, "say[].why": FINISH, "by": same("heron"), "no": same(None)})
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Heron", api="1.2")
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        return Recognition.CERTAIN if "say" in event else Recognition.NO
+
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> Any:
+        return self.fields.map_delta(event, state)
+
+
+def test_the_rows_of_a_table_are_shown_with_the_captures_that_show_them(
+    run: Run, tmp_path: Path, provider: Callable[[object, str], str]
+) -> None:
+    name = provider(Heron(), "heron")
+    (tmp_path / "a.json").write_text('{"say": [{"text": "a"}, {"why": "stop"}], "by": null}')
+    (tmp_path / "b.ndjson").write_text('{"say": [{"text": "a"}], "no": 1}\n{"say": [{"why": "stop"}]}')
+    (tmp_path / "c.json").write_text('{"say": "a"}')  # nothing that a row could take
+    (tmp_path / "d.json").write_text('{"choices": [], "by": "heron"}')  # another provider's
+    (tmp_path / "e.txt").write_text("no JSON")
+    (tmp_path / "f.json").write_text("")
+    files = [file.name for file in sorted(tmp_path.iterdir())]
+    rows = tables(run("table", name, *files, "--format", "markdown").out)["Fields of Heron"]
+    assert rows == [
+        ["row", "canonical", "captures"],
+        ["`say[].text`", "`text`", "2"],
+        ["`say[].why`", "`finish_reason`", "2"],
+        ["`by`", "`always heron`", "0"],
+    ]
+
+
+def test_a_table_of_one_dialect_is_shown_by_its_own_captures(run: Run, captures: Captures) -> None:
+    chat = {"id": "c", "choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}]}
+    captures("a", line())
+    captures("b", chat, path="/v1/chat/completions")
+    captures("c", {"id": "e", "error": "no"}, status=500)
+    shown = run("table", "ollama", "captures").out.partition("\nFields of NativeDialect\n")[2]
+    counts = {row.split()[0]: row.split()[-1] for row in shown.splitlines() if row}
+    assert (counts["message.content"], counts["done"], counts["id"], counts["images"]) == ("1", "1", "0", "0")
+    without_table = run("table", "vllm", VLLM / "chat_emoji.response.json").out
+    assert "message.content" in without_table
+    assert "Fields of" not in without_table
 
 
 # Which captures.
