@@ -27,7 +27,7 @@ from crosswalk.text import counted, json_type_name
 from crosswalk.types.message import ToolCall
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import ContentFilterResult, SegmentType, TokenLogprob
-from crosswalk.wire.events import load_event
+from crosswalk.wire.framing import load_event
 
 # -------------------------------------------------------------------------------- sections
 # The crosswalk of a provider: its wire paths, gathered over captures, each with its canonical paths.
