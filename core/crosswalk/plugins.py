@@ -47,8 +47,6 @@ from crosswalk.mapping.blocks import (
     count as count,
     event_type as event_type,
     logprob_of as logprob_of,
-    look_at_cost as look_at_cost,
-    look_at_time as look_at_time,
     same as same,
     unknown_event as unknown_event,
 )
@@ -108,7 +106,9 @@ from crosswalk.plugin.state import (
     is_number as is_number,
     leave_mistyped as leave_mistyped,
     look_at as look_at,
+    look_at_cost as look_at_cost,
     look_at_count as look_at_count,
+    look_at_time as look_at_time,
     require_object as require_object,
     take_array as take_array,
     take_boolean as take_boolean,
@@ -213,7 +213,6 @@ if TYPE_CHECKING:
     from crosswalk.mapping.blocks import (
         Block as Block,
         Blocks as Blocks,
-        Texts as Texts,
         Totals as Totals,
     )
     from crosswalk.plugin.hooks import (
@@ -298,6 +297,7 @@ if TYPE_CHECKING:
         without_fields as without_fields,
         without_items as without_items,
     )
+    from crosswalk.types.answer import Texts as Texts
     from crosswalk.types.json import (
         as_json_object as as_json_object,
     )
@@ -328,8 +328,9 @@ else:
         __name__,
         {
             "crosswalk.formats.tables": "OPENAI_CHAT",
-            "crosswalk.mapping.blocks": "Block Blocks Texts Totals",
+            "crosswalk.mapping.blocks": "Block Blocks Totals",
             "crosswalk.plugin.hooks": "CallIds Sign Signed",
+            "crosswalk.types.answer": "Texts",
             "crosswalk.request": (
                 "Adaptation AdaptationKind Asked CacheMark ChatRequest Given HTTPRequest HostedTool HostedToolKind "
                 "Messages NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "
