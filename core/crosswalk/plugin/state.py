@@ -1010,7 +1010,7 @@ class MappingState(AnswerDraft):
                 self.choice(number).raw_finish = end.finish_word
             if self.error is not None and self.error.segment is not None:
                 error_segments = (self.error.segment, *error_segments)
-        return self.response(FinishReason.ERROR, error_segments)
+        return self.response(FinishReason.ERROR, error_segments, cause=info.message)
 
 
 def _weight(verdict: ContentFilterResult) -> tuple[bool, int]:

@@ -530,8 +530,12 @@ class AnswerDraft:
         # orjson writes null for NaN and infinity.
         return b"null" not in encoded or not _holds_non_finite(self._extensions)
 
-    def response(self, finish: FinishReason, error_segments: tuple[Segment, ...] = ()) -> ChatResponse:
+    def response(
+        self, finish: FinishReason, error_segments: tuple[Segment, ...] = (), *, cause: str | None = None
+    ) -> ChatResponse:
         """Return the content so far as a response that ended with *finish*. The *error_segments* come last.
+
+        Of their contents, *cause* is one that is known to be clean.
 
         Raises:
             ResponseValidationError: a choice has not ended, or a tool call has no name. Never raised for ``error``.
@@ -552,7 +556,7 @@ class AnswerDraft:
         segments = (*built_choice.segments, *error_segments) if error_segments else built_choice.segments
         refusal = built_choice.refusal
         if has_failed:
-            refusal = _error_text(segments) or refusal or NO_CAUSE
+            refusal = _error_text(segments, cause) or refusal or NO_CAUSE
         duration = self.request_duration
         self._note_what_is_missing(provenance, duration)
         usage = self.usage or UsageInfo.EMPTY
@@ -669,8 +673,9 @@ def _holds_non_finite(value: Any) -> bool:
     return False
 
 
-def _error_text(segments: Iterable[Segment]) -> str | None:
-    return next((clean_message(s.content) for s in segments if s.type is SegmentType.ERROR), None)
+def _error_text(segments: Iterable[Segment], clean_text: str | None) -> str | None:
+    text = next((segment.content for segment in segments if segment.type is SegmentType.ERROR), None)
+    return text if text is None or text == clean_text else clean_message(text)
 
 
 class Texts:
