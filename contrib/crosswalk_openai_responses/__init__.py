@@ -122,7 +122,7 @@ def part_deltas(answer: Answer, raw_part: Object, part: Part, state: MappingStat
     """
     leaf, streamed_text, tokens = part.known.leaf, "".join(part.pieces), None
     text = take_string(raw_part, leaf) or streamed_text
-    if "logprobs" in raw_part and not part.tokens:
+    if "logprobs" in raw_part and not part.tokens and not take_same(raw_part, "logprobs", []):
         tokens = accept_logprobs(raw_part, "logprobs")
     if not text.startswith(streamed_text):
         raw_part[f"streamed_{leaf}"] = streamed_text
