@@ -22,6 +22,7 @@ from crosswalk.plugins import (
     ErrorInfo,
     ErrorKind,
     FinishReason,
+    Limits,
     MappingState,
     Names,
     OpenAIChatDialect,
@@ -49,13 +50,13 @@ from crosswalk.plugins import (
     take_string,
     unknown_event,
 )
-from crosswalk_gemini.arrays import framing
+from crosswalk_gemini.arrays import ArrayDecoder
 from crosswalk_gemini.interactions import (
+    EVENT_TYPES,
     STATUSES,
     Progress,
     interaction_deltas,
     interaction_usage,
-    is_interaction,
 )
 from crosswalk_gemini.parts import Answer, Answers, blocked_segment, number_word, take_logprobs, usage_info
 
@@ -93,6 +94,18 @@ class OpenAILayer(OpenAIChatDialect):
 
 
 OPENAI_LAYER = OpenAILayer()
+
+
+def _is_interaction(event: Any) -> bool:
+    """Whether *event* is an interaction, or an event of a streamed one."""
+    if type(event) is not dict:
+        return False
+    return event.get("object") == "interaction" or event.get("event_type") in EVENT_TYPES
+
+
+def framing(start: bytes, limits: Limits, _: str) -> ArrayDecoder | None:
+    """Return the decoder for an answer that begins with *start*, or ``None`` if it is not an array."""
+    return ArrayDecoder(limits) if start.startswith(b"[") else None
 
 
 def _is_of_layer(event: Any, state: MappingState) -> bool:
@@ -166,7 +179,7 @@ class Gemini:
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: by fields that only this API has."""
-        if is_interaction(event):
+        if _is_interaction(event):
             is_event = "event_type" in event or "steps" in event or "outputs" in event
             return Recognition.CERTAIN if is_event else Recognition.POSSIBLE
         if isinstance(event, dict) and isinstance(event.get("choices"), list):
@@ -191,7 +204,7 @@ class Gemini:
         """See the hook ``map_delta``. Tools that decode a capture without the provider's framing give an array."""
         if state.repeated_texts:
             state.own(Answers).add_repeated(state.repeated_texts)
-        if is_interaction(event):
+        if _is_interaction(event):
             return interaction_deltas(event, state)
         if _is_of_layer(event, state):
             deltas: Iterable[ResponseDelta] = OPENAI_LAYER.map_delta(event, state)

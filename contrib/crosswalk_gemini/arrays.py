@@ -131,8 +131,3 @@ class ArrayDecoder(PushDecoder):
 
     def _place(self) -> str:
         return f"after element {self._element_count} of the array"
-
-
-def framing(start: bytes, limits: Limits, _: str) -> ArrayDecoder | None:
-    """Return the decoder for an answer that begins with *start*, or ``None`` if it is not an array."""
-    return ArrayDecoder(limits) if start.startswith(b"[") else None

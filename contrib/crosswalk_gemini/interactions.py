@@ -43,7 +43,7 @@ STATUSES = {
 _START_EVENTS = ("interaction.created", "interaction.start")
 _END_EVENTS = ("interaction.completed", "interaction.complete")
 _STEP_EVENTS = tuple(f"{part}.{word}" for part in ("step", "content") for word in ("start", "delta", "stop"))
-_EVENT_TYPES = (*_START_EVENTS, *_END_EVENTS, *_STEP_EVENTS, "interaction.status_update")
+EVENT_TYPES = (*_START_EVENTS, *_END_EVENTS, *_STEP_EVENTS, "interaction.status_update")
 _KEPT_TYPES = (
     "text_annotation",
     "text_annotation_delta",
@@ -75,11 +75,10 @@ class Progress:
         number: the number of the last one.
     """
 
-    def __init__(self) -> None:
-        self.is_read = False
-        self.has_ended = False
-        self.begun = 0
-        self.number = 0
+    is_read = False
+    has_ended = False
+    begun = 0
+    number = 0
 
     def take_index(self, event: dict[str, Any], *, begins: bool) -> int:
         """Take the number of the step that *event* is about, where it is the expected one, and give it."""
@@ -92,13 +91,6 @@ class Progress:
             event["index"] = number
         self.number = number
         return number
-
-
-def is_interaction(event: Any) -> bool:
-    """Whether *event* is an interaction, or an event of a streamed one."""
-    if type(event) is not dict:
-        return False
-    return event.get("object") == "interaction" or event.get("event_type") in _EVENT_TYPES
 
 
 def interaction_deltas(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:

@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
-from crosswalk.service.retries import is_unstarted
+from crosswalk.service.endpoint import is_unstarted
 from crosswalk.service.setup import PreparedRequest
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
 from crosswalk.types.json import dump_json, load_json

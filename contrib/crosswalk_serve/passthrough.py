@@ -23,7 +23,7 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
 from crosswalk.formats.reading import VERSION
 from crosswalk.service import ChatRequest, LLMService, PlainAnswer, build_http_request
-from crosswalk.service.retries import is_unstarted
+from crosswalk.service.endpoint import is_unstarted
 from crosswalk.types import UsageInfo, dump_json, load_json
 from crosswalk_serve.config import Target
 from crosswalk_serve.gateway import (

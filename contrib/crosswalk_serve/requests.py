@@ -31,7 +31,7 @@ from crosswalk import (
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind, FramingError, LineTooLongError, NestingTooDeepError
 from crosswalk.formats.reading import VERSION
-from crosswalk.formats.requests import Incoming as Incoming, read_fields
+from crosswalk.formats.requests import READERS, Incoming as Incoming
 from crosswalk.service import Adaptation, Turn
 from crosswalk.service.auxiliary_requests import estimated_tokens
 from crosswalk.types import dump_json, load_json
@@ -187,7 +187,7 @@ def read_request(
 def read_loaded(form: WireForm, fields: Fields, headers: Iterable[tuple[bytes, bytes]] = ()) -> Incoming:
     """:func:`read_request` of *fields*, what :func:`load_body` returned for its body."""
     try:
-        incoming = read_fields(form, fields)
+        incoming = READERS[form](fields, fields.given)
     except FieldError as error:
         raise BadRequestError(error.problem, error.path) from None
     switches, passed = header_options(form, headers), repetition_headers(headers)

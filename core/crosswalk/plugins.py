@@ -36,8 +36,6 @@ from crosswalk.mapping.blocks import (
     accept_logprobs as accept_logprobs,
     event_type as event_type,
     logprob_of as logprob_of,
-    look_at_cost as look_at_cost,
-    look_at_time as look_at_time,
     unknown_event as unknown_event,
 )
 from crosswalk.mapping.event import take_end as take_end
@@ -111,7 +109,9 @@ from crosswalk.plugin.state import (
     is_number as is_number,
     leave_mistyped as leave_mistyped,
     look_at as look_at,
+    look_at_cost as look_at_cost,
     look_at_count as look_at_count,
+    look_at_time as look_at_time,
     require_object as require_object,
     take_array as take_array,
     take_boolean as take_boolean,
@@ -215,7 +215,6 @@ if TYPE_CHECKING:
     from crosswalk.mapping.blocks import (
         Block as Block,
         Blocks as Blocks,
-        Texts as Texts,
         Totals as Totals,
     )
     from crosswalk.plugin.hooks import (
@@ -300,6 +299,7 @@ if TYPE_CHECKING:
         without_fields as without_fields,
         without_items as without_items,
     )
+    from crosswalk.types.answer import Texts as Texts
     from crosswalk.types.json import (
         as_json_object as as_json_object,
     )
@@ -330,8 +330,9 @@ else:
         __name__,
         {
             "crosswalk.formats.tables": "OPENAI_CHAT",
-            "crosswalk.mapping.blocks": "Block Blocks Texts Totals",
+            "crosswalk.mapping.blocks": "Block Blocks Totals",
             "crosswalk.plugin.hooks": "CallIds Sign Signed",
+            "crosswalk.types.answer": "Texts",
             "crosswalk.request": (
                 "Adaptation AdaptationKind Asked CacheMark ChatRequest Given HTTPRequest HostedTool HostedToolKind "
                 "Messages NamedTool ReasoningEffort ResponseFormat ToolChoice ToolDefinition Turn "

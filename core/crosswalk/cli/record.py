@@ -34,8 +34,7 @@ from crosswalk.mapping.normalize import normalize_stream
 from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.service import DISCOVERED, ChatRequest, Turn, UnsupportedRequestError
 from crosswalk.service.building import build
-from crosswalk.service.endpoint import Route, join_url, resolve
-from crosswalk.service.retries import failure_of
+from crosswalk.service.endpoint import Route, failure_of, join_url, resolve
 from crosswalk.testing.captures import capture_files, statement_file
 from crosswalk.testing.recorded import Recording, draft_statement, store_capture
 from crosswalk.text import counted

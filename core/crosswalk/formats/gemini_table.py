@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from crosswalk.formats.chat_table import allowed_tools, placed
-from crosswalk.wire.gemini import json_name
+from crosswalk.wire.gemini import json_name, json_schema
 from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
 
 _MODES: Final = {"auto": "VALIDATED", "required": "ANY"}
@@ -48,31 +48,6 @@ _SERVER_ROWS: Final = below(
 
 def _write_servers(servers: Any) -> list[dict[str, Any]]:
     return [placed(server, "mcp", _SERVER_ROWS, "tools[].mcpServers[]") for server in servers]
-
-
-_TYPES: Final = ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
-
-
-def json_schema(schema: Any) -> Any:
-    """Return Google's *schema* as JSON Schema: types in lower case, ``nullable`` as one more type."""
-    if isinstance(schema, list):
-        return [json_schema(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    converted_schema: dict[str, Any] = {}
-    for name, value in schema.items():
-        key = json_name(name)
-        if key == "properties" and isinstance(value, dict):
-            converted_schema[key] = {name: json_schema(inner) for name, inner in value.items()}
-        elif key in ("items", "anyOf"):
-            converted_schema[key] = json_schema(value)
-        elif key == "type" and value in _TYPES:
-            converted_schema[key] = value.lower()
-        else:
-            converted_schema[key] = value
-    if converted_schema.pop("nullable", False) is True and isinstance(converted_schema.get("type"), str):
-        converted_schema["type"] = [converted_schema["type"], "null"]
-    return converted_schema
 
 
 _CONFIG_ROWS: Final = (

@@ -17,7 +17,8 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.formats.chat_table import CHAT, CHAT_SERVER
 from crosswalk.formats.tables import TABLES, fields_with_names as fields_with_names
 from crosswalk.formats.writing import WireForm
-from crosswalk.mapping.normalize import normalize
+from crosswalk.mapping.reader import ReaderOptions, read_body
+from crosswalk.plugin.registry import registry as default_registry
 from crosswalk.request import (
     Adaptation,
     AdaptationKind,
@@ -839,14 +840,8 @@ def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
     """
     id = f"{path_of(fields.place)}"
     try:
-        return normalize(
-            dump_json(body),
-            provider,
-            id_factory=lambda: id,
-            clock=lambda: _EPOCH,
-            unknown="keep",
-            keep_raw=False,
-        )
+        options = ReaderOptions(id_factory=lambda: id, clock=lambda: _EPOCH, unknown="keep", keep_raw=False)
+        return read_body(default_registry.mapper(provider), dump_json(body), options)
     except CrosswalkError as error:
         problem = f"is not an answer of {provider}: {error}"
     fields.refuse(problem)

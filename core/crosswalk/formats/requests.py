@@ -22,7 +22,7 @@ from crosswalk.formats.writing import WireForm
 from crosswalk.types.json import as_frozen_object, load_json
 from crosswalk.wire.fields import FieldError, Fields
 
-_READERS: Final[dict[WireForm, Callable[[Fields, dict[str, Any]], Incoming]]] = {
+READERS: Final[dict[WireForm, Callable[[Fields, dict[str, Any]], Incoming]]] = {
     WireForm.OPENAI_CHAT: chat.read,
     WireForm.OPENAI_RESPONSES: responses.read,
     WireForm.OPENAI_COMPLETIONS: chat.read_completions,
@@ -31,15 +31,11 @@ _READERS: Final[dict[WireForm, Callable[[Fields, dict[str, Any]], Incoming]]] = 
     WireForm.OLLAMA: ollama.read_chat,
     WireForm.OLLAMA_GENERATE: ollama.read_generate,
 }
+"""The reader of each form: it parses the fields of a request, beside an untouched copy of them.
 
-
-def read_fields(form: WireForm, fields: Fields) -> Incoming:
-    """Parse the request that *fields* is, in the form *form*.
-
-    Raises:
-        FieldError: it is not a request of that form. The error names the place as a JSON path, and quotes nothing.
-    """
-    return _READERS[form](fields, fields.given)
+It raises :class:`FieldError` if they are no request of that form. The error names the place as a JSON path, and quotes
+nothing.
+"""
 
 
 def read_request(
@@ -73,4 +69,4 @@ def read_request(
     fields = Fields(value)
     if model is not None:
         fields.give("model", model)
-    return read_fields(WireForm.of(form), fields)
+    return READERS[WireForm.of(form)](fields, fields.given)

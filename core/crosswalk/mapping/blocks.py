@@ -1,31 +1,27 @@
-"""Building blocks for the plugins of any dialect: families, blocks, log probabilities, times, costs and totals."""
+"""Building blocks for the plugins of any dialect: families, blocks, log probabilities and totals."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import attrs
 
 from crosswalk.errors import UnknownEventError
-from crosswalk.lazy import later
-from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.plugin.hooks import Recognition, hookimpl
 from crosswalk.plugin.state import (
     MappingState,
     accept_array,
     is_number,
     leave_mistyped,
-    look_at,
     take_count,
     take_object,
     take_string,
-    time_of,
 )
+from crosswalk.types.answer import Texts
 from crosswalk.types.delta import ResponseDelta, said
 from crosswalk.types.json import dump_json
-from crosswalk.types.usage import Cost, Provenance, UsageInfo, exact
+from crosswalk.types.usage import Provenance, UsageInfo
 from crosswalk.types.values import FinishReason, Segment, SegmentType, TokenLogprob, token_logprob
 
 # -------------------------------------------------------------------------------- dialects
@@ -266,128 +262,11 @@ def _entry_of(token: TokenLogprob) -> dict[str, Any]:
     return {"token": token.token, "logprob": token.logprob, "bytes": token_bytes}
 
 
-# ------------------------------------------------------------------------- times and costs
-# When an answer began and what it cost, in the forms in which services send times and amounts.
-
-
-if TYPE_CHECKING:
-    import decimal
-else:
-    decimal = later("decimal")
-
-
-_TICK_POWER: Final = -10  # as a power of ten
-_MOST_MONEY: Final = 10**22  # a million million dollars in ticks
-
-
-def look_at_cost(usage: dict[str, Any], currency: str | None = None) -> Cost | None:
-    """Return the cost of the request in the object of its counts, or ``None`` without any.
-
-    Three servers count in US dollars. xAI sends ``cost_in_usd_ticks``. OpenRouter sends a number ``cost`` next to
-    ``cost_details`` or ``is_byok``, also through other services. With a key of the user's own (``is_byok``), it is only
-    OpenRouter's fee: the provider behind charges ``cost_details.upstream_inference_cost`` as well, and the sum is
-    returned. Perplexity sends an object ``cost`` with its parts and their ``total_cost``. All of it stays.
-
-    Args:
-        usage: the object.
-        currency: the currency of a plain number ``cost`` of this provider, as a code of ISO 4217, or ``None`` if unknown.
-            Such a number is then not a cost.
-    """
-    if "cost_in_usd_ticks" in usage:
-        return _money(usage, "cost_in_usd_ticks", _TICK_POWER)
-    if "cost_details" in usage or "is_byok" in usage:
-        fee, details = _money(usage, "cost"), usage.get("cost_details")
-        if usage.get("is_byok") is True and type(details) is dict:
-            return _sum(fee, _money(details, "upstream_inference_cost"))
-        return fee
-    cost_fields = usage.get("cost")
-    if type(cost_fields) is dict:
-        return _money(cost_fields, "total_cost")
-    return _money(usage, "cost", currency=currency) if currency else None
-
-
-def _money(holder: dict[str, Any], key: str, power: int = 0, *, currency: str = "USD") -> Cost | None:
-    amount = holder.get(key)
-    if amount is None:
-        return None
-    if (type(amount) is int or type(amount) is float) and 0 <= amount <= _MOST_MONEY:
-        try:
-            # By its shortest text, which is what the provider wrote: 0.1, not what binary makes of it.
-            money = decimal.Decimal(repr(amount)).scaleb(power, exact())
-            return Cost(money.normalize(exact()), currency)
-        except ResponseValidationError:
-            pass
-    leave_mistyped(holder, key)
-    return None
-
-
-def _sum(first: Cost | None, second: Cost | None) -> Cost | None:
-    if first is None or second is None:
-        return first or second
-    return Cost(exact().add(first.amount, second.amount).normalize(exact()), first.currency)
-
-
-def look_at_time(container: dict[str, Any], key: str) -> datetime | None:
-    """Return the RFC 3339 time under *key*, which stays there. ``None`` if missing, invalid or, noted, not a string."""
-    text = look_at(container, key, str)
-    return time_of(text) if text else None
-
-
 # ---------------------------------------------------------------------------------- blocks
 # Answers made of content blocks: separating their texts, and finding the block of an event.
 #
 # An empty segment is joined to the preceding text of its type, as for a signature that follows streamed reasoning. An
 # empty segment without metadata ends that text, so that two blocks of the same type stay separate.
-
-
-class Texts:
-    """Yields the texts of an answer, and separates consecutive texts of the same type if they are of different blocks."""
-
-    def __init__(self) -> None:
-        self._said: tuple[SegmentType, object] | None = None  # the last text's type and block
-
-    def say(
-        self,
-        kind: SegmentType,
-        block: object,
-        text: str | None,
-        logprobs: tuple[TokenLogprob, ...] | None = None,
-    ) -> Iterable[ResponseDelta]:
-        """Return the deltas of *text*, more of *block*: a text, reasoning or a refusal. An empty text counts too."""
-        if not text and not logprobs:
-            is_empty = text is not None and kind is SegmentType.TEXT
-            return (ResponseDelta(content_delta=text),) if is_empty else ()
-        last_text, self._said = self._said, (kind, block)
-        # Most of a stream goes on with the block before.
-        separators = () if last_text is None or last_text[1] is block else _apart(kind, last_text[0])
-        if kind is SegmentType.TEXT:
-            delta = ResponseDelta(content_delta=text, logprobs=logprobs) if logprobs else said(text)
-            return (*separators, delta)
-        if kind is SegmentType.REASONING:
-            return (*separators, said(None, text))
-        return (*separators, ResponseDelta(refusal_delta=text))
-
-    def keep(self, block: object, name: str, value: str | None) -> Iterable[ResponseDelta]:
-        """The deltas of what is to be sent back byte for byte with the reasoning of *block*, or in its place."""
-        if not value:
-            return ()
-        last_text, segment = self._said, Segment(SegmentType.REASONING, "", {name: value})
-        separators = () if last_text is None or last_text[1] is block else _apart(segment.type, last_text[0])
-        return (*separators, self.insert(segment))
-
-    def insert(self, segment: Segment) -> ResponseDelta:
-        """The delta of a whole *segment*, which ends the text before it."""
-        self.end()
-        return ResponseDelta(segment=segment)
-
-    def end(self) -> None:
-        """Say that something else comes, such as a call: the text before it is over."""
-        self._said = None
-
-
-def _apart(kind: SegmentType, last_kind: SegmentType) -> tuple[ResponseDelta, ...]:
-    """Return the deltas that end the text of another block, of the kind *last_kind*, before one of *kind*."""
-    return (ResponseDelta(segment=Segment(kind)),) if last_kind is kind else ()
 
 
 @attrs.define(eq=False, repr=False)

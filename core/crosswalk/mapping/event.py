@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -29,7 +29,6 @@ from crosswalk.plugin.state import (
     empty_containers,
     mistyped,
     note_again,
-    path_to,
     prune,
     take_string,
 )
@@ -788,3 +787,23 @@ class _Objects:
             return {key: self._as_it_stands(item) for key, item in value.items()}
         members = (orjson.dumps(key) + b":" + dump_json(self._as_it_stands(item)) for key, item in pairs)
         return orjson.Fragment(b"{" + b",".join(members) + b"}")
+
+
+def path_to(value: Any, container: Any) -> str | None:
+    """Return the path in *value* to the very object *container*, as ``choices[0].delta``, or ``None`` if it is not in
+    it.
+    """
+    return next((path for child, path in _containers(value, "") if child is container), None)
+
+
+def _containers(value: Any, path: str) -> Iterator[tuple[Any, str]]:
+    level = [(value, path)]
+    while level:
+        yield from level
+        level = [
+            (child, (f"{path}[{key}]" if type(parent) is list else f"{path}.{key}" if path else str(key)))
+            for parent, path in level
+            if type(parent) in (dict, list)
+            for key, child in (parent.items() if type(parent) is dict else enumerate(parent))
+            if type(child) in (dict, list)
+        ]

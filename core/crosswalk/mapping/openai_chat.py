@@ -12,7 +12,7 @@ import attrs
 
 from crosswalk.errors import ErrorInfo, PluginError, TrailingContentError, WireTypeError
 from crosswalk.lazy import later
-from crosswalk.mapping.blocks import accept_legacy_logprobs, accept_logprobs, look_at_cost, unknown_event
+from crosswalk.mapping.blocks import accept_legacy_logprobs, accept_logprobs, unknown_event
 from crosswalk.mapping.failures import VendorErrors, error_delta, error_info, take_error
 from crosswalk.mapping.fields import CountPaths, counted
 from crosswalk.plugin.hooks import (
@@ -28,6 +28,7 @@ from crosswalk.plugin.registry import registry
 from crosswalk.plugin.state import (
     MappingState,
     accept_object,
+    look_at_cost,
     require_object,
     take_count,
     take_object,

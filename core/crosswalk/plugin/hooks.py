@@ -130,6 +130,10 @@ class CallIds:
         return "".join(letters)
 
 
+fits_ids: Final = lru_cache(maxsize=1024)(CallIds.fits)  # bounded, because clients choose the ids
+""":meth:`CallIds.fits`, which a conversation asks again for the same ids in each of its requests."""
+
+
 # ---------------------------------------------------------------------------------- signed
 # How a request is signed; loaded where one is, for reading answers does not need it.
 

@@ -6,9 +6,9 @@ import math
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Container
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
@@ -20,6 +20,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     WireTypeError,
 )
+from crosswalk.lazy import later
 from crosswalk.types.answer import AnswerDraft, CallDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import same_json
@@ -31,6 +32,7 @@ from crosswalk.types.usage import (
     Provenance,
     UsageDetails,
     UsageInfo,
+    exact,
     later_usage,
     usage_of,
 )
@@ -41,6 +43,12 @@ from crosswalk.types.values import (
     Segment,
     error_segment,
 )
+
+if TYPE_CHECKING:
+    import decimal
+else:
+    decimal = later("decimal")
+
 
 # ------------------------------------------------------------------------------------ take
 # Read an event by taking: a hook removes the values that it understands, and the remaining ones reach the extensions.
@@ -383,26 +391,6 @@ def _without(noted_keys: Container[tuple[int, Any]], value: Any) -> Any:
 
 
 _CONTAINER_TYPES: Final = frozenset({dict, list})
-
-
-def path_to(value: Any, container: Any) -> str | None:
-    """Return the path in *value* to the very object *container*, as ``choices[0].delta``, or ``None`` if it is not in
-    it.
-    """
-    return next((path for child, path in _containers(value, "") if child is container), None)
-
-
-def _containers(value: Any, path: str) -> Iterator[tuple[Any, str]]:
-    level = [(value, path)]
-    while level:
-        yield from level
-        level = [
-            (child, (f"{path}[{key}]" if type(parent) is list else f"{path}.{key}" if path else str(key)))
-            for parent, path in level
-            if type(parent) in (dict, list)
-            for key, child in (parent.items() if type(parent) is dict else enumerate(parent))
-            if type(child) in (dict, list)
-        ]
 
 
 def prune(event: dict[str, Any], kept_ids: Container[int]) -> None:
@@ -933,7 +921,7 @@ class MappingState(AnswerDraft):
                 self.choice(number).raw_finish = end.finish_word
             if self.error is not None and self.error.segment is not None:
                 error_segments = (self.error.segment, *error_segments)
-        return self.response(FinishReason.ERROR, error_segments)
+        return self.response(FinishReason.ERROR, error_segments, cause=info.message)
 
 
 def _weight(verdict: ContentFilterResult) -> tuple[bool, int]:
@@ -955,3 +943,66 @@ def _time_of(seconds: float) -> datetime | None:
         return datetime.fromtimestamp(seconds, UTC) if seconds > 0 else None
     except (ValueError, OverflowError, OSError):
         return None
+
+
+# ------------------------------------------------------------------------- times and costs
+# When an answer began and what it cost, in the forms in which services send times and amounts.
+
+
+_TICK_POWER: Final = -10  # as a power of ten
+
+
+_MOST_MONEY: Final = 10**22  # a million million dollars in ticks
+
+
+def look_at_cost(usage: dict[str, Any], currency: str | None = None) -> Cost | None:
+    """Return the cost of the request in the object of its counts, or ``None`` without any.
+
+    Three servers count in US dollars. xAI sends ``cost_in_usd_ticks``. OpenRouter sends a number ``cost`` next to
+    ``cost_details`` or ``is_byok``, also through other services. With a key of the user's own (``is_byok``), it is only
+    OpenRouter's fee: the provider behind charges ``cost_details.upstream_inference_cost`` as well, and the sum is
+    returned. Perplexity sends an object ``cost`` with its parts and their ``total_cost``. All of it stays.
+
+    Args:
+        usage: the object.
+        currency: the currency of a plain number ``cost`` of this provider, as a code of ISO 4217, or ``None`` if unknown.
+            Such a number is then not a cost.
+    """
+    if "cost_in_usd_ticks" in usage:
+        return _money(usage, "cost_in_usd_ticks", _TICK_POWER)
+    if "cost_details" in usage or "is_byok" in usage:
+        fee, details = _money(usage, "cost"), usage.get("cost_details")
+        if usage.get("is_byok") is True and type(details) is dict:
+            return _sum(fee, _money(details, "upstream_inference_cost"))
+        return fee
+    cost_fields = usage.get("cost")
+    if type(cost_fields) is dict:
+        return _money(cost_fields, "total_cost")
+    return _money(usage, "cost", currency=currency) if currency else None
+
+
+def _money(holder: dict[str, Any], key: str, power: int = 0, *, currency: str = "USD") -> Cost | None:
+    amount = holder.get(key)
+    if amount is None:
+        return None
+    if (type(amount) is int or type(amount) is float) and 0 <= amount <= _MOST_MONEY:
+        try:
+            # By its shortest text, which is what the provider wrote: 0.1, not what binary makes of it.
+            money = decimal.Decimal(repr(amount)).scaleb(power, exact())
+            return Cost(money.normalize(exact()), currency)
+        except ResponseValidationError:
+            pass
+    leave_mistyped(holder, key)
+    return None
+
+
+def _sum(first: Cost | None, second: Cost | None) -> Cost | None:
+    if first is None or second is None:
+        return first or second
+    return Cost(exact().add(first.amount, second.amount).normalize(exact()), first.currency)
+
+
+def look_at_time(container: dict[str, Any], key: str) -> datetime | None:
+    """Return the RFC 3339 time under *key*, which stays there. ``None`` if missing, invalid or, noted, not a string."""
+    text = look_at(container, key, str)
+    return time_of(text) if text else None

@@ -106,12 +106,24 @@ if TYPE_CHECKING:
         Sent as Sent,
     )
     from crosswalk.service.endpoint import (
+        CANCELLED as CANCELLED,
         DISCOVERED as DISCOVERED,
         Endpoint as Endpoint,
         Redaction as Redaction,
+        RetryPolicy as RetryPolicy,
         Secret as Secret,
+        Timeouts as Timeouts,
+        as_cancelled as as_cancelled,
         base_url_variables as base_url_variables,
+        completed as completed,
         encoded_forms as encoded_forms,
+        failure_of as failure_of,
+        is_paid as is_paid,
+        is_unstarted as is_unstarted,
+        request_id_of as request_id_of,
+        retry_after_of as retry_after_of,
+        should_retry as should_retry,
+        timeout_info as timeout_info,
     )
     from crosswalk.service.hosts import (
         Hosts as Hosts,
@@ -124,26 +136,12 @@ if TYPE_CHECKING:
         JSONStream as JSONStream,
         SyncJSONStream as SyncJSONStream,
     )
-    from crosswalk.service.model_facts import (
+    from crosswalk.service.model_fit import (
         max_tokens_of as max_tokens_of,
     )
     from crosswalk.service.otel import (
         ClientTelemetry as ClientTelemetry,
         OpenTelemetry as OpenTelemetry,
-    )
-    from crosswalk.service.retries import (
-        CANCELLED as CANCELLED,
-        RetryPolicy as RetryPolicy,
-        Timeouts as Timeouts,
-        as_cancelled as as_cancelled,
-        completed as completed,
-        failure_of as failure_of,
-        is_paid as is_paid,
-        is_unstarted as is_unstarted,
-        request_id_of as request_id_of,
-        retry_after_of as retry_after_of,
-        should_retry as should_retry,
-        timeout_info as timeout_info,
     )
     from crosswalk.service.service import (
         CallOptions as CallOptions,
@@ -224,16 +222,14 @@ else:
             ),
             "crosswalk.service.call": "EventStream Sent",
             "crosswalk.service.endpoint": (
-                "DISCOVERED Endpoint Redaction Secret base_url_variables encoded_forms"
+                "CANCELLED DISCOVERED Endpoint Redaction RetryPolicy Secret Timeouts as_cancelled "
+                "base_url_variables completed encoded_forms failure_of is_paid is_unstarted request_id_of "
+                "retry_after_of should_retry timeout_info"
             ),
             "crosswalk.service.hosts": "Hosts Site tokens_of",
             "crosswalk.service.json_answer": "JSONAnswer JSONAnswerError JSONStream SyncJSONStream",
-            "crosswalk.service.model_facts": "max_tokens_of",
+            "crosswalk.service.model_fit": "max_tokens_of",
             "crosswalk.service.otel": "ClientTelemetry OpenTelemetry",
-            "crosswalk.service.retries": (
-                "CANCELLED RetryPolicy Timeouts as_cancelled completed failure_of is_paid is_unstarted "
-                "request_id_of retry_after_of should_retry timeout_info"
-            ),
             "crosswalk.service.service": "CallOptions JSONOptions LLMService RetriedJSONOptions",
             "crosswalk.service.setup": (
                 "Call KEPT_FIELDS Middleware Observation Observer RequestPlan at_another_address ids_in "

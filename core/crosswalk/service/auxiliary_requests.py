@@ -14,8 +14,7 @@ from crosswalk.mapping.failures import classify
 from crosswalk.plugin.registry import Registry
 from crosswalk.request import ChatRequest, UnsupportedRequestError
 from crosswalk.service.building import build
-from crosswalk.service.endpoint import DISCOVERED, Route, join_url, resolve, where
-from crosswalk.service.retries import failure_of, retry_after_of
+from crosswalk.service.endpoint import DISCOVERED, Route, failure_of, join_url, resolve, retry_after_of, where
 from crosswalk.service.setup import HEADERS, Setup
 from crosswalk.text import brief, clean_message, summary
 from crosswalk.types.json import dump_json

@@ -29,6 +29,7 @@ from urllib.request import getproxies
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.request import ChatRequest
+from crosswalk.service.endpoint import Timeouts
 from crosswalk.service.http import (
     KEPT_SECONDS,
     CallWait,
@@ -41,7 +42,6 @@ from crosswalk.service.http import (
     refused,
     with_context,
 )
-from crosswalk.service.retries import Timeouts
 from crosswalk.service.setup import Middleware, Slots
 
 if TYPE_CHECKING:

@@ -11,12 +11,11 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import attrs
 
-from crosswalk.errors import CrosswalkError, PluginError
 from crosswalk.formats.chat_table import CHAT_SERVER, server_rows
 from crosswalk.formats.reading import ClientRequest, fields_with_names, table_of
 from crosswalk.formats.tables import CLIENT_TOOLS, named_at
 from crosswalk.plugin.hooks import CallIds
-from crosswalk.plugin.registry import Mapper, Registry, is_cancellation, registry as default_registry
+from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
     Adaptation,
     ChatRequest,
@@ -28,7 +27,15 @@ from crosswalk.request import (
     Turn,
     UnsupportedRequestError,
 )
-from crosswalk.service.model_fit import fit, folded, is_off, value_at, with_fitting_schemas
+from crosswalk.service.model_fit import (
+    built,
+    fit,
+    folded,
+    is_off,
+    naming_provider,
+    value_at,
+    with_fitting_schemas,
+)
 from crosswalk.service.turns import (
     Drops,
     arguments_text,
@@ -493,7 +500,7 @@ def build(
         body = _merged(
             http_request.body,
             extra_fields,
-            lambda: _built(_bare(request), mapper).body,
+            lambda: built(_bare(request), mapper).body,
             (provider,),
             http_request.spellings,
         )
@@ -639,7 +646,7 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     sorted_request, part_adaptations = with_own_parts(
         request, info.way_back, is_official=is_official, takes_media=takes_media
     )
-    request = _named(with_whole_rounds, sorted_request, mapper.provider)
+    request = naming_provider(with_whole_rounds, sorted_request, mapper.provider)
     if info.call_ids is not None:
         request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
     foreign_tools = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
@@ -648,8 +655,8 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
         request = altered(request, hosted_tools=known_tools)
     if request.tools and not info.way_back.takes_custom_calls:
         request = altered(request, tools=tuple(tool.as_function() for tool in request.tools))
-    http_request = _built(request, mapper)
-    http_request = _named(partial(with_extra_options, http_request), request, mapper.provider)
+    http_request = built(request, mapper)
+    http_request = naming_provider(partial(with_extra_options, http_request), request, mapper.provider)
     tool_adaptations = [
         Adaptation.dropped(option, f"the API runs no {tool.kind}", asked=tool.kind, refuses=True)
         for tool in foreign_tools
@@ -706,30 +713,6 @@ def _with_inner_arguments(turn: Turn, fields: Mapping[str, str]) -> Turn:
         for part in turn.segments
     ]
     return attrs.evolve(turn, message=message, segments=segments)
-
-
-def _built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
-    """Return the plugin's HTTP request for *request*."""
-    assert mapper.build_request is not None, "the caller has looked"
-    try:
-        http_request = _named(mapper.build_request, request, mapper.provider)
-    except BaseException as error:
-        if isinstance(error, CrosswalkError) or is_cancellation(error):
-            raise
-        raise _broken(mapper.provider, f"build_request failed with {type(error).__name__}") from error
-    if not isinstance(http_request, HTTPRequest):
-        raise _broken(mapper.provider, f"build_request gives {type(http_request).__name__}, not HTTPRequest")
-    return http_request
-
-
-def _named(work: Callable[[ChatRequest], T], request: ChatRequest, provider: str) -> T:
-    """Return the result of *work* for *request*. If it refuses the request, the error names the provider."""
-    try:
-        return work(request)
-    except UnsupportedRequestError as error:
-        if error.provider is not None:
-            raise
-        raise UnsupportedRequestError(str(error), provider=provider, options=error.options) from None
 
 
 _OTHER_EFFORT_PATHS: Mapping[str | None, tuple[str, ...]] = MappingProxyType(
@@ -865,7 +848,3 @@ def _identity(tool: Any) -> object:
 def _inside(defaults: Callable[[], Any], name: str) -> Any:
     default_value = defaults()
     return default_value.get(name) if isinstance(default_value, dict) else None
-
-
-def _broken(provider: str, cause: str) -> PluginError:
-    return PluginError(f"provider {provider!r}: {cause}", plugin=provider)

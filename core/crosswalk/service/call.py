@@ -23,12 +23,12 @@ from crosswalk.errors import (
 )
 from crosswalk.mapping.reader import Reader
 from crosswalk.request import Asked, ChatRequest, as_request
-from crosswalk.service.endpoint import Redaction, Route, where
-from crosswalk.service.http import CallWait, HTTPAnswer
-from crosswalk.service.retries import (
+from crosswalk.service.endpoint import (
     CANCELLED,
     AttemptFailure,
+    Redaction,
     RetryState,
+    Route,
     Timeouts,
     as_cancelled,
     completed,
@@ -39,7 +39,9 @@ from crosswalk.service.retries import (
     retry_after_of,
     should_retry,
     timeout_info,
+    where,
 )
+from crosswalk.service.http import CallWait, HTTPAnswer
 from crosswalk.service.setup import (
     Around,
     Call,
@@ -450,6 +452,9 @@ def is_output(delta: ResponseDelta) -> bool:
     )
 
 
+_UNFINISHED: Final = ErrorInfo(ErrorKind.UNKNOWN, "the stream has not been read to its end")
+
+
 @suggests_names
 class EventStream(AsyncIterator[StreamEvent]):
     """The events of an answer as they arrive, made by :meth:`LLMService.stream`.
@@ -546,7 +551,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         """
         if self._response is not None or not self._has_attempt:
             return self.response
-        return self._attempt.partial("the stream has not been read to its end")
+        return self._attempt.partial(_UNFINISHED)
 
     @property
     def sent(self) -> Sent | None:

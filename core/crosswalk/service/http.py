@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, StreamTooLargeError
-from crosswalk.service.retries import Timeouts
+from crosswalk.service.endpoint import Timeouts
 
 if TYPE_CHECKING:
     import ssl
@@ -298,7 +298,7 @@ class Transport(Protocol):
 
         Raises:
             CrosswalkError: the transport was closed meanwhile.
-            Exception: one of the HTTP library's, which :func:`crosswalk.service.retries.failure_of` explains.
+            Exception: one of the HTTP library's, which :func:`crosswalk.service.endpoint.failure_of` explains.
         """
 
     async def aclose(self) -> None:

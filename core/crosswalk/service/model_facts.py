@@ -9,7 +9,6 @@ This module contains no model names. It reads each file once, when the first req
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
@@ -19,12 +18,11 @@ from importlib.resources import files
 from operator import gt, le, lt, ne
 from pathlib import Path
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import attrs
 
 from crosswalk.errors import ConfigurationError, PluginError
-from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
+from crosswalk.plugin.registry import Mapper
 from crosswalk.request import ChatRequest, ReasoningEffort
 from crosswalk.schemas.fitting import SchemaRules, read_rules, rules_in
 from crosswalk.wire.options import OPTIONS
@@ -226,21 +224,13 @@ class Facts:
     other_api: str | None = None
     schemas: tuple[tuple[SchemaRules, ...], ...] = ()
 
-    def match(self, model: str) -> ModelMatch | None:
-        """Return the class of *model*, or ``None`` if it is unknown. The longest pattern wins."""
-        return _match(self, model)
-
-    def schema_rules(self, model: str) -> SchemaRules | None:
-        """Return the rules for a schema that goes to *model*, or ``None`` if none are known. The longest pattern wins."""
-        return _schema_rules(self, model)
-
     def named(self, name: str) -> ModelClass | None:
         """Return the class with the id *name*, or else the class of the model *name*."""
         for layer in self.layers:
             for rules in layer:
                 if rules.id == name:
                     return rules
-        match = self.match(name)
+        match = class_of(self, name)
         return None if match is None else match.rules
 
     def form(self, name: str, depth: Depth) -> Any:
@@ -255,7 +245,8 @@ def _filled(form: Any, values: Mapping[str, Any]) -> Any:
 
 
 @lru_cache(maxsize=1024)  # bounded, because clients choose the names
-def _match(facts: Facts, model: str) -> ModelMatch | None:
+def class_of(facts: Facts, model: str) -> ModelMatch | None:
+    """Return the class of *model*, or ``None`` if it is unknown. The longest pattern wins."""
     name = _plain_name(model)
     for is_assumed in (False, True):
         for layer in facts.layers:
@@ -268,7 +259,8 @@ def _match(facts: Facts, model: str) -> ModelMatch | None:
 
 
 @lru_cache(maxsize=1024)
-def _schema_rules(facts: Facts, model: str) -> SchemaRules | None:
+def schema_rules_of(facts: Facts, model: str) -> SchemaRules | None:
+    """Return the rules for a schema that goes to *model*, or ``None`` if none are known. The longest pattern wins."""
     full_name, plain_name = model.strip().lower(), _plain_name(model)
     for layer in facts.schemas:
         fit_lengths = [
@@ -440,59 +432,6 @@ def _included(mapper: Mapper, content: Mapping[str, Any]) -> Iterator[ModelClass
                 yield rules
 
 
-_FACTS_BY_MAPPER: Final[WeakKeyDictionary[Mapper, dict[str, Facts]]] = WeakKeyDictionary()
-
-
-def facts_of(mapper: Mapper) -> Facts:
-    """Return the facts about the models of *mapper*'s provider, from the user's file and from the plugin.
-
-    Raises:
-        ConfigurationError: the user's file cannot be read.
-        PluginError: the plugin's file cannot be read.
-    """
-    user_file = os.environ.get(USER_FILE_VARIABLE, "")
-    facts_by_file = _FACTS_BY_MAPPER.setdefault(mapper, {})
-    if user_file not in facts_by_file:
-        facts_by_file[user_file] = _with_own(_shipped(mapper), user_file, mapper.provider)
-    return facts_by_file[user_file]
-
-
-def max_tokens_of(
-    model: str, provider: str, model_class: str | None = None, *, registry: Registry | None = None
-) -> int | None:
-    """Return the longest answer of *model* in tokens, or ``None`` if unknown.
-
-    Args:
-        model: the model's name.
-        provider: the provider's id.
-        model_class: the class or the model whose rules hold, or ``None`` to look it up by the model's name.
-        registry: the registry of providers, or ``None`` for the installed ones.
-
-    Raises:
-        ConfigurationError: there is no such class, or the user's file of classes is broken.
-        UnknownProviderError: there is no such provider. PluginError: it is broken.
-    """
-    mapper = (default_registry if registry is None else registry).mapper(provider)
-    match = match_of(facts_of(mapper), model, model_class, provider)
-    return None if match is None else match.rules.max_tokens
-
-
-def match_of(facts: Facts, model: str, model_class: str | None, provider: str) -> ModelMatch | None:
-    """Return the class of *model* by *model_class*, or else by its name, or ``None`` if it is unknown.
-
-    Raises:
-        ConfigurationError: *model_class* names no class.
-    """
-    if model_class is None:
-        return facts.match(model)
-    rules = facts.named(model_class)
-    if rules is None:
-        raise ConfigurationError(
-            f"{provider}: there is no model class {model_class!r:.60}", key="model_class"
-        )
-    return ModelMatch(model, rules)
-
-
 def signs_calls(place: str, model: str) -> bool:
     """Return whether *model* refuses a call without a signature. The longest matching pattern in a file of facts decides.
 
@@ -508,7 +447,8 @@ def signs_calls(place: str, model: str) -> bool:
     return signed_fit > unsigned_fit
 
 
-def _shipped(mapper: Mapper) -> Facts:
+def shipped_facts(mapper: Mapper) -> Facts:
+    """Return the facts in the file of *mapper*'s plugin, and in those that it includes."""
     place = mapper.info.model_classes
     if place is None:
         return Facts()
@@ -526,7 +466,7 @@ def _shipped(mapper: Mapper) -> Facts:
     return facts
 
 
-def _with_own(facts: Facts, path: str, provider: str) -> Facts:
+def with_own_facts(facts: Facts, path: str, provider: str) -> Facts:
     """Return *facts* with the rows of the user's file *path* in front. ``""`` means no file."""
     if not path:
         return facts

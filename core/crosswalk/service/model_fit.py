@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 import attrs
 
-from crosswalk.errors import CrosswalkError
+from crosswalk.errors import ConfigurationError, CrosswalkError, PluginError
 from crosswalk.formats.reading import table_of
-from crosswalk.plugin.registry import Mapper
+from crosswalk.plugin.registry import Mapper, Registry, is_cancellation, registry as default_registry
 from crosswalk.request import (
     Adaptation,
     AdaptationKind,
@@ -27,13 +28,25 @@ from crosswalk.request import (
     kind_of,
 )
 from crosswalk.schemas.fitting import ANSWERS, FittedSchema, SchemaRules, fit_schema
-from crosswalk.service.model_facts import Depth, Facts, Limit, ModelClass, ModelMatch, facts_of, match_of
+from crosswalk.service.model_facts import (
+    USER_FILE_VARIABLE,
+    Depth,
+    Facts,
+    Limit,
+    ModelClass,
+    ModelMatch,
+    class_of,
+    schema_rules_of,
+    shipped_facts,
+    with_own_facts,
+)
 from crosswalk.service.turns import message_of, with_instructions
 from crosswalk.types.json import FrozenObject, copy_json, thaw
 from crosswalk.types.message import AudioPart, ChatMessage, FilePart, ImagePart, Role
 from crosswalk.types.values import altered
 from crosswalk.wire.options import OPTIONS, PlaceKind, RequestTable, get, put
 
+T = TypeVar("T")
 UNKNOWN: Final = "unknown"
 """The class of a model that no row describes."""
 
@@ -49,6 +62,59 @@ _OFF_VALUES: Final = ("none", "disabled", False, 0)
 _PATHS_WITHOUT_THINKING: Final = {"outputconfig.effort"}
 """What a model takes without thinking, too, though it stands for an effort: Anthropic's, also at Bedrock."""
 _MEDIA_KINDS: Final[dict[type, str]] = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
+
+
+_FACTS_BY_MAPPER: Final[WeakKeyDictionary[Mapper, dict[str, Facts]]] = WeakKeyDictionary()
+
+
+def facts_of(mapper: Mapper) -> Facts:
+    """Return the facts about the models of *mapper*'s provider, from the user's file and from the plugin.
+
+    Raises:
+        ConfigurationError: the user's file cannot be read.
+        PluginError: the plugin's file cannot be read.
+    """
+    user_file = os.environ.get(USER_FILE_VARIABLE, "")
+    facts_by_file = _FACTS_BY_MAPPER.setdefault(mapper, {})
+    if user_file not in facts_by_file:
+        facts_by_file[user_file] = with_own_facts(shipped_facts(mapper), user_file, mapper.provider)
+    return facts_by_file[user_file]
+
+
+def max_tokens_of(
+    model: str, provider: str, model_class: str | None = None, *, registry: Registry | None = None
+) -> int | None:
+    """Return the longest answer of *model* in tokens, or ``None`` if unknown.
+
+    Args:
+        model: the model's name.
+        provider: the provider's id.
+        model_class: the class or the model whose rules hold, or ``None`` to look it up by the model's name.
+        registry: the registry of providers, or ``None`` for the installed ones.
+
+    Raises:
+        ConfigurationError: there is no such class, or the user's file of classes is broken.
+        UnknownProviderError: there is no such provider. PluginError: it is broken.
+    """
+    mapper = (default_registry if registry is None else registry).mapper(provider)
+    match = match_of(facts_of(mapper), model, model_class, provider)
+    return None if match is None else match.rules.max_tokens
+
+
+def match_of(facts: Facts, model: str, model_class: str | None, provider: str) -> ModelMatch | None:
+    """Return the class of *model* by *model_class*, or else by its name, or ``None`` if it is unknown.
+
+    Raises:
+        ConfigurationError: *model_class* names no class.
+    """
+    if model_class is None:
+        return class_of(facts, model)
+    rules = facts.named(model_class)
+    if rules is None:
+        raise ConfigurationError(
+            f"{provider}: there is no model class {model_class!r:.60}", key="model_class"
+        )
+    return ModelMatch(model, rules)
 
 
 def fit(request: ChatRequest, mapper: Mapper, model_class: str | None = None) -> Fit | None:
@@ -96,7 +162,7 @@ def with_fitting_schemas(
     has_schema = response_format is not None and response_format.schema is not None
     if not (has_schema or request.tools):
         return request, ()
-    rules = facts_of(mapper).schema_rules(model_class or model)
+    rules = schema_rules_of(facts_of(mapper), model_class or model)
     if rules is None:
         rules = SchemaRules(tools="never") if has_schema else None
     table = _table_of(mapper)
@@ -228,14 +294,19 @@ _TABLES: Final[WeakKeyDictionary[Mapper, RequestTable | None]] = WeakKeyDictiona
 
 
 def _table_of(mapper: Mapper) -> RequestTable | None:
-    """Return the table of the server that *mapper* asks, or ``None`` for a format of its own."""
+    """Return the table of the server that *mapper* asks, or ``None`` for a format of its own.
+
+    Raises:
+        PluginError: the plugin fails to build a request.
+    """
     if mapper not in _TABLES:
-        assert mapper.build_request is not None, "the caller has looked"
         try:
-            http_request = mapper.build_request(ChatRequest("-", model="-", provider=mapper.provider))
+            http_request = built(ChatRequest("-", model="-", provider=mapper.provider), mapper)
+        except PluginError:
+            raise
         except CrosswalkError:
             return None
-        _TABLES[mapper] = table_of(http_request) if isinstance(http_request, HTTPRequest) else None
+        _TABLES[mapper] = table_of(http_request)
     return _TABLES[mapper]
 
 
@@ -779,3 +850,31 @@ def _remove(body: dict[str, Any], path: list[str]) -> None:
             _remove(body[name], inner)
         if not (inner and body[name]):
             del body[name]
+
+
+# --------------------------------------------------------------------------------- plugins
+# What a plugin builds, with its failures typed.
+
+
+def built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
+    """Return the plugin's HTTP request for *request*."""
+    assert mapper.build_request is not None, "the caller has looked"
+    try:
+        http_request = naming_provider(mapper.build_request, request, mapper.provider)
+    except BaseException as error:
+        if isinstance(error, CrosswalkError) or is_cancellation(error):
+            raise
+        raise mapper.broken(f"build_request failed with {type(error).__name__}") from error
+    if not isinstance(http_request, HTTPRequest):
+        raise mapper.broken(f"build_request gives {type(http_request).__name__}, not HTTPRequest")
+    return http_request
+
+
+def naming_provider(work: Callable[[ChatRequest], T], request: ChatRequest, provider: str) -> T:
+    """Return the result of *work* for *request*. If it refuses the request, the error names the provider."""
+    try:
+        return work(request)
+    except UnsupportedRequestError as error:
+        if error.provider is not None:
+            raise
+        raise UnsupportedRequestError(str(error), provider=provider, options=error.options) from None

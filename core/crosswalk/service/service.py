@@ -43,7 +43,16 @@ from crosswalk.request import (
 from crosswalk.service.auxiliary_requests import ServerDiscovery
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call import EventStream
-from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, Secret, resolve
+from crosswalk.service.endpoint import (
+    DISCOVERED,
+    Cooling,
+    Endpoint,
+    RetryPolicy,
+    Route,
+    Secret,
+    Timeouts,
+    resolve,
+)
 from crosswalk.service.http import (
     AiohttpTransport,
     CallSlots,
@@ -53,7 +62,6 @@ from crosswalk.service.http import (
     Transport,
     check_client,
 )
-from crosswalk.service.retries import Cooling, RetryPolicy, Timeouts
 from crosswalk.service.setup import (
     Driver,
     LogObserver,

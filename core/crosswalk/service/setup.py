@@ -16,9 +16,20 @@ from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.otel import otel_attributes, otel_provider_name
 from crosswalk.request import Adaptation, ChatRequest, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.building import OnUnsupported, build
-from crosswalk.service.endpoint import DISCOVERED, Endpoint, Route, attributes, join_url, shown_url, where
+from crosswalk.service.endpoint import (
+    DISCOVERED,
+    AttemptFailure,
+    Cooling,
+    Endpoint,
+    RetryPolicy,
+    Route,
+    Timeouts,
+    attributes,
+    join_url,
+    shown_url,
+    where,
+)
 from crosswalk.service.http import CallWait, Transport
-from crosswalk.service.retries import AttemptFailure, Cooling, RetryPolicy, Timeouts
 from crosswalk.service.way_back import leaves
 from crosswalk.text import brief, may_log_content, short_repr, shortened, without_secrets
 from crosswalk.types.delta import ResponseDelta

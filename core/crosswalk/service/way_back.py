@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from crosswalk.plugin.hooks import CallIds, ServerTool, WayBack
+from crosswalk.plugin.hooks import CallIds, ServerTool, WayBack, fits_ids
 from crosswalk.request import Adaptation, CacheMark, ChatRequest, Turn, UnsupportedRequestError, in_words
 from crosswalk.service.turns import (
     NO_ANSWER,
@@ -232,7 +232,7 @@ def with_fitting_ids(turns: Iterable[Turn], rule: CallIds) -> tuple[Turn, ...]:
     An id that fits, and that no earlier answer used, stays unchanged.
     """
     spoken = [(turn, _ids_of(turn)) for turn in turns]
-    fits = {id: rule.fits(id) for _, ids in spoken for id in ids}
+    fits = {id: fits_ids(rule, id) for _, ids in spoken for id in ids}
     taken = {id for id in fits if fits[id]}
     used: set[str] = set()  # by an earlier answer
     names: dict[str, str] = {}  # the new id of the last call, or result, by its former id

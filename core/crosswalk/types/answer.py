@@ -12,7 +12,7 @@ import orjson
 
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import clean_message
-from crosswalk.types.delta import Correction, ResponseDelta
+from crosswalk.types.delta import Correction, ResponseDelta, said as said_delta
 from crosswalk.types.json import (
     EMPTY_OBJECT,
     PIECES,
@@ -528,8 +528,12 @@ class AnswerDraft:
         # orjson writes null for NaN and infinity.
         return b"null" not in encoded or not _holds_non_finite(self._extensions)
 
-    def response(self, finish: FinishReason, error_segments: tuple[Segment, ...] = ()) -> ChatResponse:
+    def response(
+        self, finish: FinishReason, error_segments: tuple[Segment, ...] = (), *, cause: str | None = None
+    ) -> ChatResponse:
         """Return the content so far as a response that ended with *finish*. The *error_segments* come last.
+
+        Of their contents, *cause* is one that is known to be clean.
 
         Raises:
             ResponseValidationError: a choice has not ended, or a tool call has no name. Never raised for ``error``.
@@ -550,7 +554,7 @@ class AnswerDraft:
         segments = (*built_choice.segments, *error_segments) if error_segments else built_choice.segments
         refusal = built_choice.refusal
         if has_failed:
-            refusal = _error_text(segments) or refusal or NO_CAUSE
+            refusal = _error_text(segments, cause) or refusal or NO_CAUSE
         duration = self.request_duration
         self._note_what_is_missing(provenance, duration)
         usage = self.usage or UsageInfo.EMPTY
@@ -667,5 +671,56 @@ def _holds_non_finite(value: Any) -> bool:
     return False
 
 
-def _error_text(segments: Iterable[Segment]) -> str | None:
-    return next((clean_message(s.content) for s in segments if s.type is SegmentType.ERROR), None)
+def _error_text(segments: Iterable[Segment], clean_text: str | None) -> str | None:
+    text = next((segment.content for segment in segments if segment.type is SegmentType.ERROR), None)
+    return text if text is None or text == clean_text else clean_message(text)
+
+
+class Texts:
+    """Yields the texts of an answer, and separates consecutive texts of the same type if they are of different blocks."""
+
+    def __init__(self) -> None:
+        self._said: tuple[SegmentType, object] | None = None  # the last text's type and block
+
+    def say(
+        self,
+        kind: SegmentType,
+        block: object,
+        text: str | None,
+        logprobs: tuple[TokenLogprob, ...] | None = None,
+    ) -> Iterable[ResponseDelta]:
+        """Return the deltas of *text*, more of *block*: a text, reasoning or a refusal. An empty text counts too."""
+        if not text and not logprobs:
+            is_empty = text is not None and kind is SegmentType.TEXT
+            return (ResponseDelta(content_delta=text),) if is_empty else ()
+        last_text, self._said = self._said, (kind, block)
+        # Most of a stream goes on with the block before.
+        separators = () if last_text is None or last_text[1] is block else _apart(kind, last_text[0])
+        if kind is SegmentType.TEXT:
+            delta = ResponseDelta(content_delta=text, logprobs=logprobs) if logprobs else said_delta(text)
+            return (*separators, delta)
+        if kind is SegmentType.REASONING:
+            return (*separators, said_delta(None, text))
+        return (*separators, ResponseDelta(refusal_delta=text))
+
+    def keep(self, block: object, name: str, value: str | None) -> Iterable[ResponseDelta]:
+        """The deltas of what is to be sent back byte for byte with the reasoning of *block*, or in its place."""
+        if not value:
+            return ()
+        last_text, segment = self._said, Segment(SegmentType.REASONING, "", {name: value})
+        separators = () if last_text is None or last_text[1] is block else _apart(segment.type, last_text[0])
+        return (*separators, self.insert(segment))
+
+    def insert(self, segment: Segment) -> ResponseDelta:
+        """The delta of a whole *segment*, which ends the text before it."""
+        self.end()
+        return ResponseDelta(segment=segment)
+
+    def end(self) -> None:
+        """Say that something else comes, such as a call: the text before it is over."""
+        self._said = None
+
+
+def _apart(kind: SegmentType, last_kind: SegmentType) -> tuple[ResponseDelta, ...]:
+    """Return the deltas that end the text of another block, of the kind *last_kind*, before one of *kind*."""
+    return (ResponseDelta(segment=Segment(kind)),) if last_kind is kind else ()

@@ -27,6 +27,7 @@ __all__ = [
     "SERVER_TOOLS",
     "VAGUE",
     "json_name",
+    "json_schema",
     "part_of",
 ]
 
@@ -168,3 +169,28 @@ def part_of(kind: SegmentType, content: str, metadata: Mapping[str, Any]) -> dic
 def json_name(name: str) -> str:
     """Return the JSON name of a field by its proto name."""
     return re.sub("_([a-z])", lambda match: match[1].upper(), name)
+
+
+_TYPES: Final = ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
+
+
+def json_schema(schema: Any) -> Any:
+    """Return Google's *schema* as JSON Schema: types in lower case, ``nullable`` as one more type."""
+    if isinstance(schema, list):
+        return [json_schema(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    converted_schema: dict[str, Any] = {}
+    for name, value in schema.items():
+        key = json_name(name)
+        if key == "properties" and isinstance(value, dict):
+            converted_schema[key] = {name: json_schema(inner) for name, inner in value.items()}
+        elif key in ("items", "anyOf"):
+            converted_schema[key] = json_schema(value)
+        elif key == "type" and value in _TYPES:
+            converted_schema[key] = value.lower()
+        else:
+            converted_schema[key] = value
+    if converted_schema.pop("nullable", False) is True and isinstance(converted_schema.get("type"), str):
+        converted_schema["type"] = [converted_schema["type"], "null"]
+    return converted_schema

@@ -1,6 +1,6 @@
 """Unchanged coding agents, in front of servers that know nothing of their API, if they are installed.
 
-``npm install --global @openai/codex @anthropic-ai/claude-code`` brings both.
+``npm install --prefix tests/clients`` brings both, and so does an installation of yours on ``PATH``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from crosswalk.testing import strict_rules
 from crosswalk.testing.exchange import ReceivedRequest
 from crosswalk.testing.replay import Answer, ReplayServer
 
+INSTALLED = str(Path(__file__).parents[2] / "clients/node_modules/.bin")
 PATIENCE = 300
 """Seconds in which an agent should have come to its end, on the slowest machine."""
 
@@ -127,9 +128,9 @@ CALLS = 10
 
 def run(agent: str, arguments: Sequence[str], folder: Path, **environment: str) -> str:
     """The output of *agent*. The test is skipped if it is not installed."""
-    command = shutil.which(agent)
+    command = shutil.which(agent) or shutil.which(agent, path=INSTALLED)
     if command is None:
-        pytest.skip(f"{agent} is not installed")
+        pytest.skip(f"npm install --prefix tests/clients, which brings {agent}")
     done = subprocess.run(
         [command, *arguments],
         cwd=folder,

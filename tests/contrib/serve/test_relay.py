@@ -10,7 +10,8 @@ import orjson
 import pytest
 
 from contrib_serve import ABOUT, USAGE, asking, config_of, says, streams
-from crosswalk.convert import ConversionError, WireForm
+from crosswalk import normalize_stream
+from crosswalk.convert import ConversionError, WireForm, convert_stream
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Sent
 from crosswalk.testing.exchange import Garbage
@@ -312,3 +313,28 @@ def test_an_answer_that_cannot_be_stored_is_still_an_answer(
     upstream.add(given := sends(path, RESPONSES))
     assert posted(at(upstream, path), path) == b"".join(given.chunks)
     assert [one.message for one in caplog.records if "cannot be stored" in one.message]
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses", "/api/chat"])
+def test_a_stream_that_carries_an_answer_is_told_without_its_mark(path: str, upstream: ReplayServer) -> None:
+    """The text comes in the client's own format, as any other. The mark of the carried answer is for readers of ours."""
+    content = [
+        {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"},
+        {"type": "text", "text": "Hello"},
+    ]
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": content}
+    answer = orjson.dumps(
+        {**message, "stop_reason": "end_turn", "usage": {"input_tokens": 9, "output_tokens": 4}}
+    )
+    carried = convert_stream(normalize_stream([answer], "anthropic"), WireForm.OPENAI_CHAT, carry=True)
+    upstream.add(Answer(tuple(carried), headers={"Content-Type": "text/event-stream"}, stream=True))
+
+    async def ask() -> str:
+        app = create_app(config_of(upstream))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            asked = await client.post(path, json={"model": "tiny", "stream": True, **ASKED[path]})
+            return asked.text
+
+    sent = asyncio.run(ask())
+    assert all(text in sent for text in ("Hel", "Hm."))
+    assert '"crosswalk"' not in sent

@@ -14,26 +14,16 @@ import pytest
 
 import crosswalk_serve
 from contrib_serve import asking, config_of, says
-from crosswalk import normalize, normalize_stream
-from crosswalk.service import ChatRequest, Endpoint, LLMService
+from crosswalk import ChatMessage, Role, ToolCall, normalize, normalize_stream
+from crosswalk.service import ChatRequest, Endpoint, LLMService, ToolDefinition, build_http_request
 from crosswalk.testing import Answer, ReplayServer
+from crosswalk.types import dump_json
 from crosswalk_serve import create_app
 
 ROOT = Path(crosswalk_serve.__file__).parents[2]
 SHIPPED = tuple(f"{ROOT / top}/" for top in ("core", "plugins", "contrib"))
 CAPTURE = ROOT / "tests/captures/vllm/chat_emoji_stream.response.sse"
 CHUNKS = [event + b"\n\n" for event in CAPTURE.read_bytes().split(b"\n\n") if event]
-HI = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}
-MESSAGE = {
-    "id": "msg_1",
-    "type": "message",
-    "role": "assistant",
-    "model": "m",
-    "content": [{"type": "text", "text": "Hello"}],
-    "stop_reason": "end_turn",
-    "stop_sequence": None,
-    "usage": {"input_tokens": 9, "output_tokens": 4},
-}
 CHAT = "/v1/chat/completions"
 TWICE = 2
 """What is done once for a process or a service is done in the first two of three requests."""
@@ -107,32 +97,64 @@ def test_a_call_passes_few_modules(upstream: ReplayServer) -> None:
     assert len(asyncio.run(walk_of_call(upstream))) <= 40
 
 
-async def walk_of_request(upstream: ReplayServer, models: str, path: str, *, repeats: bool) -> set[str]:
-    app = create_app(config_of(upstream, models=models))
-    options = [{} if repeats else {"temperature": number / 10} for number in range(TWICE + 1)]
+PATHS = {
+    "vllm": CHAT,
+    "anthropic": "/v1/messages",
+    "openai_responses": "/v1/responses",
+    "gemini": "/v1beta/models/tiny:generateContent",
+    "ollama": "/api/chat",
+}
+"""Where a client of each provider's format asks the gateway."""
+SERVERS = ("openai", *PATHS)
+TOOL = ToolDefinition(
+    "weather", "the weather of a city", {"type": "object", "properties": {"city": {"type": "string"}}}
+)
+CALL = ToolCall("call_1", "weather", '{"city":"Paris"}')
+MOST = 45
+"""The modules that a request may pass in a gateway. A reader of it has to open each."""
+
+
+def asked_by(client: str, number: int, *, is_stream: bool) -> tuple[str, bytes]:
+    """The path and the body of a conversation with a tool, in the format of *client*: another one for each *number*."""
+    answer = ChatMessage(Role.ASSISTANT, None, tool_calls=[CALL])
+    turns = (ChatMessage.user("Hi"), answer, ChatMessage.tool_result(CALL.id, "sunny", name=CALL.name))
+    request = ChatRequest(turns, model="tiny", tools=[TOOL], max_tokens=90 + number)
+    body = dict(build_http_request(request, client).body)
+    if client == "gemini":
+        way = "streamGenerateContent?alt=sse" if is_stream else "generateContent"
+        return PATHS[client].replace("generateContent", way), dump_json(body)
+    return PATHS[client], dump_json({**body, "model": "tiny", "stream": is_stream})
+
+
+async def walk_of_last(upstream: ReplayServer, server: str, asked: list[tuple[str, bytes]]) -> set[str]:
+    """The modules that the last of the requests *asked* passes, to a gateway before *server*."""
+    upstream.add(Answer.text("It is sunny in Paris."), times=None)
+    models = f"tiny: {{provider: {server}, model: m, base_url: '{upstream.url}', api_key: sk-secret-1}}"
+    app = create_app(config_of(upstream, "on_unsupported: drop", models=models))
     async with app.router.lifespan_context(app), asking(app) as client:
-        for said in options[:TWICE]:
-            assert (await client.post(path, json={**HI, **said})).status_code == 200
+        *earlier, (path, body) = asked
+        for before in earlier:
+            assert (await client.post(before[0], content=before[1])).status_code == 200
         with walked() as modules:
-            answer = await client.post(path, json={**HI, **options[TWICE]})
-            assert answer.status_code == 200
+            answer = await client.post(path, content=body)
+        assert (answer.status_code, "Paris" in answer.text) == (200, True)
     return modules
 
 
-@pytest.mark.parametrize(
-    ("path", "provider", "answer", "repeats", "most"),
-    [
-        (CHAT, "vllm", says(), True, 30),
-        (CHAT, "vllm", says(), False, 45),
-        (CHAT, "anthropic", Answer.of_json(MESSAGE), True, 45),
-        ("/v1/messages", "vllm", says(), True, 45),
-    ],
-    ids=["chat to chat on its lane", "chat to chat", "chat to messages", "messages to chat"],
-)
+@pytest.mark.parametrize("is_stream", [False, True], ids=["body", "stream"])
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("client", PATHS)
 def test_a_request_to_the_gateway_passes_few_modules(
-    upstream: ReplayServer, path: str, provider: str, answer: Answer, repeats: bool, most: int
+    upstream: ReplayServer, client: str, server: str, is_stream: bool
 ) -> None:
-    for _ in range(TWICE + 1):
-        upstream.add(answer)
-    models = f"tiny: {{provider: {provider}, model: m, base_url: '{upstream.url}', api_key: sk-secret-1}}"
-    assert len(asyncio.run(walk_of_request(upstream, models, path, repeats=repeats))) <= most
+    asked = [asked_by(client, number, is_stream=is_stream) for number in range(TWICE + 1)]
+    assert len(asyncio.run(walk_of_last(upstream, server, asked))) <= MOST
+
+
+def test_a_request_on_its_lane_passes_fewer(upstream: ReplayServer) -> None:
+    asked = (CHAT, dump_json({"model": "tiny", "messages": [{"role": "user", "content": "Hi"}]}))
+    assert len(asyncio.run(walk_of_last(upstream, "vllm", [asked] * (TWICE + 1)))) <= 30
+
+
+def test_the_gateway_has_few_modules() -> None:
+    assert len([*(ROOT / "contrib/crosswalk_serve").glob("*.py")]) <= 16

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from crosswalk import WireTypeError
+from crosswalk.mapping.event import path_to
 from crosswalk.plugin import state
-from crosswalk.plugin.state import empty_containers, mistyped, path_to, prune
+from crosswalk.plugin.state import empty_containers, mistyped, prune
 
 VALUES: dict[str, Any] = {
     "string": "x",

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from crosswalk import ChatResponse, ConfigurationError, ErrorInfo, ErrorKind, ResponseValidationError
 from crosswalk.service import RetryPolicy, Timeouts
-from crosswalk.service.retries import (
+from crosswalk.service.endpoint import (
     AttemptFailure,
     Cooling,
     RetryState,

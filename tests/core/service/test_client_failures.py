@@ -11,7 +11,7 @@ import pytest
 
 from crosswalk import ChatResponse, ErrorKind, Provenance
 from crosswalk.service import as_cancelled, completed, failure_of
-from crosswalk.service.retries import CANCELLED
+from crosswalk.service.endpoint import CANCELLED
 
 
 @pytest.mark.parametrize("library", [httpx, httpx2])

@@ -1277,3 +1277,24 @@ def test_a_clients_budget_fits_the_model_behind_the_alias() -> None:
     request = build_http_request(of_client(WireForm.ANTHROPIC, "gemini-3.5-flash", said), "gemini")
     assert about_thinking(request.body)["thinkingConfig"]["thinkingLevel"] == "MEDIUM"
     assert changes(request) == [("thinking_budget", 9000, None)]
+
+
+@pytest.mark.parametrize("model", ["m", "gpt-5"])
+@pytest.mark.parametrize("failure", [KeyError, SystemExit, RecursionError], ids=lambda kind: kind.__name__)
+def test_a_plugin_that_fails_is_told_apart_from_one_that_refuses(
+    failure: type[BaseException], model: str
+) -> None:
+    """What asks a plugin for its format is fenced as what asks it for a request is."""
+
+    class Fails(OpenAI):
+        @hookimpl
+        def build_request(self, request: ChatRequest) -> HTTPRequest:
+            raise failure("sk-secret-1")
+
+    known = registry_of(fails=Fails(), openai=OpenAI())
+    for model_class in (None, "gpt-5.1"):
+        with pytest.raises(PluginError, match=f"'fails'.*{failure.__name__}") as raised:
+            build_http_request(
+                ChatRequest("Hi", model=model), "fails", registry=known, model_class=model_class
+            )
+        assert "secret" not in str(raised.value)
