@@ -55,14 +55,11 @@ from crosswalk.mapping.fields import (
     REASONING as REASONING,
     REFUSAL as REFUSAL,
     TEXT as TEXT,
-    CountPaths as CountPaths,
     FieldRow as FieldRow,
     FieldTable as FieldTable,
     Said as Said,
     count as count,
-    counted as counted,
     same as same,
-    take_same_at as take_same_at,
 )
 from crosswalk.mapping.openai_chat import (
     Echo as Echo,
@@ -97,6 +94,7 @@ from crosswalk.plugin.hooks import (
 )
 from crosswalk.plugin.registry import requests_of as requests_of
 from crosswalk.plugin.state import (
+    CountPaths as CountPaths,
     MappingState as MappingState,
     accept_array as accept_array,
     accept_boolean as accept_boolean,
@@ -106,6 +104,7 @@ from crosswalk.plugin.state import (
     accept_object as accept_object,
     accept_objects as accept_objects,
     accept_string as accept_string,
+    counted as counted,
     is_number as is_number,
     leave_mistyped as leave_mistyped,
     look_at as look_at,
@@ -121,6 +120,7 @@ from crosswalk.plugin.state import (
     take_object as take_object,
     take_objects as take_objects,
     take_same as take_same,
+    take_same_at as take_same_at,
     take_string as take_string,
     take_strings as take_strings,
     take_whole as take_whole,

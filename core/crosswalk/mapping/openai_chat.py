@@ -14,7 +14,6 @@ from crosswalk.errors import ErrorInfo, PluginError, TrailingContentError, WireT
 from crosswalk.lazy import later
 from crosswalk.mapping.blocks import accept_legacy_logprobs, accept_logprobs, unknown_event
 from crosswalk.mapping.failures import VendorErrors, error_delta, error_info, take_error
-from crosswalk.mapping.fields import CountPaths, counted
 from crosswalk.plugin.hooks import (
     Access,
     CallIds,
@@ -26,8 +25,10 @@ from crosswalk.plugin.hooks import (
 )
 from crosswalk.plugin.registry import registry
 from crosswalk.plugin.state import (
+    CountPaths,
     MappingState,
     accept_object,
+    counted,
     look_at_cost,
     require_object,
     take_count,

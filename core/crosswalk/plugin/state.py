@@ -6,8 +6,10 @@ import math
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
@@ -42,7 +44,9 @@ from crosswalk.types.values import (
     FinishReason,
     Segment,
     error_segment,
+    unchecked,
 )
+from crosswalk.wire.chat import COUNTS
 
 if TYPE_CHECKING:
     import decimal
@@ -448,6 +452,99 @@ def empty_containers(event: Any) -> dict[int, Any]:
                     next_level.append(child)
         level = next_level
     return containers_by_id
+
+
+# ---------------------------------------------------------------------------------- counts
+# Where a server's usage object has its counts.
+
+
+class CountPaths:
+    """Where a server's usage object has its counts, by the objects in it.
+
+    Args:
+        paths: the path of each count, by its name, or several. The first that has the count decides. ``total_tokens`` has
+            one path, and is taken if it is the sum.
+    """
+
+    def __init__(self, paths: Mapping[str, str | Iterable[str]]) -> None:
+        names_by_object: dict[tuple[int, tuple[str, ...]], dict[str, str]] = {}
+        self._total: tuple[tuple[str, ...], str] | None = None
+        for name, count_paths in paths.items():
+            for rank, path in enumerate((count_paths,) if isinstance(count_paths, str) else count_paths):
+                groups, key = _split(path)
+                if name == "total_tokens":
+                    self._total = groups, key
+                    continue
+                names_by_object.setdefault((rank, groups), {}).setdefault(key, name)
+        ranked_objects = sorted(names_by_object, key=itemgetter(0))
+        self._objects = tuple((groups, names_by_object[rank, groups]) for rank, groups in ranked_objects)
+
+    def accept(self, usage: dict[str, Any]) -> dict[str, int]:
+        """Take the counts of *usage* by name, and those at later paths that are equal. Mistyped ones stay, and are noted."""
+        counts: dict[str, int] = {}
+        for groups, name_by_key in self._objects:
+            holder = usage
+            for group in groups:
+                inner = holder.get(group)
+                if type(inner) is not dict or not inner:
+                    inner = (accept_object(holder, group) or {}) if group in holder else {}
+                holder = inner
+            for key in [*holder]:
+                name = name_by_key.get(key)
+                if name is None:
+                    continue
+                count = holder[key]
+                if name in counts:
+                    take_same(holder, key, counts[name])
+                elif type(count) is int and 0 <= count <= LARGEST_COUNT:
+                    counts[name] = count
+                    del holder[key]
+                else:
+                    accept_count(holder, key)
+        if self._total is not None:
+            groups, key = self._total
+            holder = _object_at(usage, groups) if groups else usage
+            if key in holder:
+                total = look_at_count(holder, key)
+                known_total = counts.get("prompt_tokens", 0) + counts.get("completion_tokens", 0)
+                if "prompt_tokens" in counts and (total == known_total or holder[key] is None):
+                    del holder[key]
+        return counts
+
+
+def counted(counts: Mapping[str, int], state: MappingState, cost: Cost | None = None) -> UsageInfo | None:
+    """Return the report of *counts* by name, as :meth:`CountPaths.accept` returns them, or ``None`` without any."""
+    get = counts.get
+    return state.usage_info(
+        get("prompt_tokens"),
+        get("completion_tokens"),
+        cached_tokens=get("cached_tokens"),
+        reasoning_tokens=get("reasoning_tokens"),
+        cache_write_tokens=get("cache_write_tokens"),
+        cost=cost,
+        details=UsageDetails.EMPTY if counts.keys() <= COUNTS.keys() else unchecked(UsageDetails, **counts),
+    )
+
+
+def take_same_at(container: dict[str, Any], path: str, known: Any) -> None:
+    """Take the value at *path* if it repeats *known*, or is ``null``."""
+    groups, name = _split(path)
+    holder = _object_at(container, groups)
+    if name in holder:
+        take_same(holder, name, known)
+
+
+def _object_at(container: dict[str, Any], groups: tuple[str, ...]) -> dict[str, Any]:
+    """Return the object at the end of *groups*, or an empty one if the path does not exist."""
+    for group in groups:
+        container = (accept_object(container, group) or {}) if group in container else {}
+    return container
+
+
+@lru_cache(maxsize=256)
+def _split(path: str) -> tuple[tuple[str, ...], str]:
+    *groups, name = path.split(".")
+    return tuple(groups), name
 
 
 # ----------------------------------------------------------------------------------- calls
