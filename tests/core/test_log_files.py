@@ -191,12 +191,12 @@ def test_rows_of_parquet_are_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["gzip", "zstd", "bzip2", "xz"])
 def test_of_a_packed_file_that_is_damaged_what_comes_before_is_read(kind: str) -> None:
     pack = packer(kind)
-    lines = b"".join(orjson.dumps(SPEND | {"number": number}) + b"\n" for number in range(20_000))
+    lines = b"".join(orjson.dumps(SPEND | {"number": number}) + b"\n" for number in range(4_000))
     packed = pack(lines)
-    assert len(read(packed)[0]) == 20_000
+    assert len(read(packed)[0]) == 4_000
     found, fault = read(packed[: len(packed) * 2 // 3])
     assert "damaged" in fault
-    assert 0 <= len(found) < 20_000
+    assert 0 <= len(found) < 4_000
 
 
 def packer(kind: str):  # type: ignore[no-untyped-def]

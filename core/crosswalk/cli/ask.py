@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import attrs
 import orjson
 
+import crosswalk  # its names load their module where they are used: the help needs few of them
+import crosswalk.service
 from crosswalk.cli.parser import Parser
 from crosswalk.cli.terminal import (
     FAILED,
@@ -22,40 +24,21 @@ from crosswalk.cli.terminal import (
     write_table,
     write_text,
 )
-from crosswalk.codec import to_json
-from crosswalk.errors import (
-    ConfigurationError,
-    CrosswalkError,
-    MappingError,
-    ModelUnavailableError,
-    ProviderError,
-    ResponseValidationError,
-)
-from crosswalk.plugin.registry import registry
-from crosswalk.prices import cost_of
-from crosswalk.service import (
-    DISCOVERED,
-    ChatRequest,
-    Endpoint,
-    ReasoningEffort,
-    RetryPolicy,
-    SyncLLMService,
-    Turn,
-    UnsupportedRequestError,
-    adaptations_of,
-)
+from crosswalk.plain_errors import ConfigurationError, CrosswalkError
 from crosswalk.text import harmless
-from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json
-from crosswalk.types.message import ChatMessage, Role
-from crosswalk.types.response import ChatResponse
-from crosswalk.types.usage import Provenance, ProviderAttempt
 from crosswalk.types.values import SegmentType
 from crosswalk.words import right_word
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
+
+    from crosswalk.service import ChatRequest, Endpoint, SyncLLMService, Turn
+    from crosswalk.types.delta import ResponseDelta
+    from crosswalk.types.message import ChatMessage, Role
+    from crosswalk.types.response import ChatResponse
+    from crosswalk.types.usage import ProviderAttempt
 
 
 # ---------------------------------------------------------------------------------- screen
@@ -111,7 +94,7 @@ def panel_lines(response: ChatResponse) -> list[list[str]]:
                 else ""
             )
         ],
-        *([f"{one.kind.value.capitalize()}: {one}"] for one in adaptations_of(response)),
+        *([f"{one.kind.value.capitalize()}: {one}"] for one in crosswalk.service.adaptations_of(response)),
         *([attempt] for attempt in _attempts(response.attempts)),
     ]
     return [line for line in lines if line]
@@ -139,10 +122,12 @@ def _duration(seconds: float) -> str:
 def tokens_line(response: ChatResponse) -> str:
     """The token counts. A count that was not sent is left out."""
     usage, provenance = response.usage, response.metadata.provenance
-    if provenance.get("usage") is Provenance.ABSENT:
+    if provenance.get("usage") is crosswalk.Provenance.ABSENT:
         return "Tokens: not reported"
     prompt_count, completion_count = (
-        "unknown" if provenance.get(f"usage.{name}") is Provenance.ABSENT else str(getattr(usage, name))
+        "unknown"
+        if provenance.get(f"usage.{name}") is crosswalk.Provenance.ABSENT
+        else str(getattr(usage, name))
         for name in ("prompt_tokens", "completion_tokens")
     )
     cached_suffix = f" ({usage.cached_tokens} cached)" if usage.cached_tokens else ""
@@ -156,12 +141,12 @@ def tokens_line(response: ChatResponse) -> str:
 def _cost(response: ChatResponse) -> str | None:
     """The cost of the answer, if the provider sent it or its price is known."""
     try:
-        cost = cost_of(response)
+        cost = crosswalk.cost_of(response)
     except ConfigurationError:  # without price lists
         return None
     if cost is None:
         return None
-    return f"Cost: {'about ' if cost.provenance is Provenance.DERIVED else ''}{cost}"
+    return f"Cost: {'about ' if cost.provenance is crosswalk.Provenance.DERIVED else ''}{cost}"
 
 
 def _attempts(attempts: tuple[ProviderAttempt, ...]) -> Iterator[str]:
@@ -348,12 +333,12 @@ def name_words(arguments: argparse.Namespace) -> None:
     *named, arguments.prompt = arguments.words or ["-"]
     if not named:
         is_asked = arguments.provider or arguments.base_url or arguments.settings.default_provider
-        if not is_asked and re.split("[:/]", arguments.prompt, maxsplit=1)[0] in registry.names():
+        if not is_asked and re.split("[:/]", arguments.prompt, maxsplit=1)[0] in crosswalk.registry.names():
             raise UsageError(f"{arguments.prompt!r:.60} names a server; put the prompt after it, in quotes")
         return
     if len(named) > 1:
         name = re.split("[:/]", named[0], maxsplit=1)[0]
-        hint = f", and write {name}:MODEL for a model" if name in registry.names() else ""
+        hint = f", and write {name}:MODEL for a model" if name in crosswalk.registry.names() else ""
         raise UsageError(f"one prompt at a time: put it in quotes{hint}")
     (arguments.server,) = named
     name_server(arguments)
@@ -369,7 +354,7 @@ def name_server(arguments: argparse.Namespace) -> None:
         return
     name = re.split("[:/]", arguments.server, maxsplit=1)[0]
     is_address = re.fullmatch(r"https?://\S+", arguments.server) is not None
-    if not (name in registry.names() or is_address):
+    if not (name in crosswalk.registry.names() or is_address):
         hint = right_word("a provider", name.lower())
         if not hint and hasattr(arguments, "words"):
             hint = "; put the prompt in quotes"
@@ -389,8 +374,8 @@ def turns_of(arguments: argparse.Namespace) -> list[Turn]:
     Raises:
         UsageError: the prompt is empty, or a text is not UTF-8.
     """
-    system_messages = [typed_message(Role.SYSTEM, arguments.system)] if arguments.system else []
-    return [*system_messages, typed_message(Role.USER, prompt_of(arguments.prompt))]
+    system_messages = [typed_message(crosswalk.Role.SYSTEM, arguments.system)] if arguments.system else []
+    return [*system_messages, typed_message(crosswalk.Role.USER, prompt_of(arguments.prompt))]
 
 
 def typed_message(role: Role, text: str) -> ChatMessage:
@@ -400,8 +385,8 @@ def typed_message(role: Role, text: str) -> ChatMessage:
         UsageError: it is not UTF-8.
     """
     try:
-        return ChatMessage(role, text)
-    except ResponseValidationError:
+        return crosswalk.ChatMessage(role, text)
+    except crosswalk.ResponseValidationError:
         raise UsageError(f"the {role} message is not UTF-8") from None
 
 
@@ -413,8 +398,8 @@ def request_of(arguments: argparse.Namespace, turns: Iterable[Turn], *, stream: 
     """
     options: dict[str, Any] = {name: getattr(arguments, name) for name in _OPTION_NAMES}
     try:
-        return ChatRequest(turns, stream=stream, **options)
-    except ResponseValidationError as error:
+        return crosswalk.ChatRequest(turns, stream=stream, **options)
+    except crosswalk.ResponseValidationError as error:
         raise UsageError(str(error)) from None
 
 
@@ -429,8 +414,10 @@ def endpoint_of(arguments: argparse.Namespace) -> Endpoint:
         raise UsageError("which provider? pass --provider or --base-url, or set CROSSWALK_DEFAULT_PROVIDER")
     try:
         if arguments.provider:
-            return Endpoint(arguments.provider, model=arguments.model, base_url=arguments.base_url)
-        endpoint = Endpoint(settings.default_provider or DISCOVERED, base_url=arguments.base_url)
+            return crosswalk.Endpoint(arguments.provider, model=arguments.model, base_url=arguments.base_url)
+        endpoint = crosswalk.Endpoint(
+            settings.default_provider or crosswalk.service.DISCOVERED, base_url=arguments.base_url
+        )
         model = arguments.model or endpoint.model or settings.default_model
         return attrs.evolve(endpoint, model=model)
     except ConfigurationError as error:
@@ -445,14 +432,16 @@ def service_of(arguments: argparse.Namespace) -> SyncLLMService:
         ConfigurationError: the address or the key of the server is not configured.
         PluginError: the provider is unknown or broken.
     """
-    named_endpoints = map(Endpoint, arguments.fallback)
+    named_endpoints = map(crosswalk.Endpoint, arguments.fallback)
     other_endpoints = [
         one if one.model else attrs.evolve(one, model=arguments.model) for one in named_endpoints
     ]
-    return SyncLLMService(
+    return crosswalk.SyncLLMService(
         endpoint_of(arguments),
         *other_endpoints,
-        retry=None if arguments.attempts is None else RetryPolicy(attempts=arguments.attempts),
+        retry=None
+        if arguments.attempts is None
+        else crosswalk.service.RetryPolicy(attempts=arguments.attempts),
         unknown=arguments.unknown,
         on_unsupported=arguments.unsupported,
         settings=arguments.settings,
@@ -490,8 +479,8 @@ def ask(service: SyncLLMService, request: ChatRequest, screen: Screen, *, stream
 def _whole(service: SyncLLMService, request: ChatRequest) -> Asked:
     try:
         return Asked(service.complete(request))
-    except (ProviderError, MappingError) as error:
-        response = error.response if isinstance(error, ProviderError) else error.partial
+    except (crosswalk.ProviderError, crosswalk.MappingError) as error:
+        response = error.response if isinstance(error, crosswalk.ProviderError) else error.partial
         if response is None:  # nothing was sent: the server could not even be asked what it is
             raise
         return Asked(response, error)
@@ -505,7 +494,7 @@ def _streamed(service: SyncLLMService, request: ChatRequest, screen: Screen) -> 
             for event in events:
                 if event.delta is not None:
                     screen.show(event.delta)
-        except MappingError as error:
+        except crosswalk.MappingError as error:
             failure = error
         except KeyboardInterrupt:
             is_interrupted = True
@@ -513,7 +502,7 @@ def _streamed(service: SyncLLMService, request: ChatRequest, screen: Screen) -> 
     if failure is None and not is_interrupted:
         try:
             response.raise_for_error()
-        except ProviderError as error:
+        except crosswalk.ProviderError as error:
             failure = error
     return Asked(response, failure, is_interrupted)
 
@@ -567,7 +556,9 @@ def add_asking(parser: argparse.ArgumentParser) -> None:
         "--stop", action="append", default=[], metavar="TEXT", help="end the answer here; may be repeated"
     )
     parser.add_argument(
-        "--reasoning-effort", choices=[effort.value for effort in ReasoningEffort], help="how much to reason"
+        "--reasoning-effort",
+        choices=[effort.value for effort in crosswalk.service.ReasoningEffort],
+        help="how much to reason",
     )
     parser.add_argument(
         "--unsupported",
@@ -664,16 +655,16 @@ def run(arguments: argparse.Namespace) -> int:
     with service_of(arguments) as service:
         try:
             ask_result = ask(service, request, screen, stream=arguments.stream)
-        except UnsupportedRequestError as error:
+        except crosswalk.service.UnsupportedRequestError as error:
             if error.options == ("model",):
                 raise UsageError(_which_model(service)) from None
             raise UsageError(str(error)) from None
         except ConfigurationError as error:
             raise UsageError(str(error)) from None
-        if isinstance(ask_result.error, ModelUnavailableError):
+        if isinstance(ask_result.error, crosswalk.ModelUnavailableError):
             say(f"crosswalk: {_models_of(service)}")
     if arguments.json:
-        write_json(to_json(ask_result.response, indent=True) + b"\n")
+        write_json(crosswalk.to_json(ask_result.response, indent=True) + b"\n")
     return report(ask_result, panel=arguments.panel and not arguments.json)
 
 
@@ -689,7 +680,7 @@ def _plan(arguments: argparse.Namespace, request: ChatRequest) -> int:
     with service_of(arguments) as service:
         try:
             plan = service.plan(attrs.evolve(request, stream=arguments.stream))
-        except (UnsupportedRequestError, ConfigurationError) as error:
+        except (crosswalk.service.UnsupportedRequestError, ConfigurationError) as error:
             raise UsageError(str(error)) from None
     if arguments.json:
         plan_fields = {

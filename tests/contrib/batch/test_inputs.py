@@ -131,8 +131,8 @@ def test_packed_files_one_after_another_are_read_to_the_end(tmp_path: Path) -> N
     file = tmp_path / "log.jsonl.gz"
     file.write_bytes(packed(b"a\n", "gz") + packed(b"b\nc", "gz") + b"\0\0")
     assert [row["line"] for row in read(file)] == [b"a", b"b", b"c"]
-    file.write_bytes(packed(b"\n" * 5_000_000, "gz"))  # unpacks to far more than it is
-    assert read_blocks(file, 2_000_000) == []
+    file.write_bytes(packed(b"\n" * 500_000, "gz"))  # unpacks to far more than it is
+    assert read_blocks(file, 200_000) == []
 
 
 @pytest.mark.untraced

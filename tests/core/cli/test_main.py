@@ -218,6 +218,21 @@ def test_starting_loads_nothing_heavy() -> None:
     assert not heavy & loaded
 
 
+def test_the_help_of_a_question_loads_nothing_that_asks() -> None:
+    code = "import sys, crosswalk.cli; crosswalk.cli.main(['ask', '--help']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "--reasoning-effort" in done.stdout
+    heavy = {
+        "anyio",
+        "cattrs",
+        "httpx2",
+        "crosswalk.plugin.registry",
+        "crosswalk.prices",
+        "crosswalk.service.service",
+    }
+    assert not heavy & set(done.stderr.split())
+
+
 def test_no_command_needs_the_testing_extra(tmp_path: Path) -> None:
     """The kit's pytest class alone needs pytest. A user's environment has none."""
     body = tmp_path / "a.json"
