@@ -231,6 +231,10 @@ def _action(
 ) -> Deltas:
     """Yield a call of a tool without a name. It is named by its type, and its action is its arguments."""
     requested = {name: raw_item[name] for name in wire_item.fields if raw_item.get(name) is not None}
+    main = wire_item.fields[0]
+    if main in requested and type(requested[main]) is not wire_item.kind:
+        del requested[main]
+        leave_mistyped(raw_item, main)
     arguments: Any = requested
     if item.type == "tool_search_call" and type(requested.get("arguments")) is dict:
         arguments = requested["arguments"]

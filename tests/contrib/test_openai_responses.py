@@ -1071,6 +1071,15 @@ def test_commands_of_a_shell() -> None:
     assert answer.finish_reason == "stop"
 
 
+@pytest.mark.parametrize("operation", [-1, "update", [{}], True])
+def test_an_action_that_is_no_object_stays_as_it_was_sent(operation: Any) -> None:
+    patch = {"type": "apply_patch_call", "id": "p", "call_id": "c", "operation": operation}
+    answer = read(response(patch))
+    (tool_call,) = answer.message.tool_calls or ()
+    assert (tool_call.name, tool_call.arguments) == ("apply_patch_call", "{}")
+    assert extensions(answer)["output"][0]["operation"] == operation
+
+
 def test_the_whole_of_what_was_said_otherwise() -> None:
     about = {"item_id": "mcp", "output_index": 0}
     said = [
