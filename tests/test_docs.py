@@ -279,7 +279,6 @@ def test_the_tutorial_starts_with_the_files_that_new_plugin_writes(tmp_path: Pat
     assert done.stdout.splitlines() == expected
 
 
-@pytest.mark.untraced
 def test_the_plugin_of_the_tutorial_passes_the_kit(acme: Path) -> None:
     first = check(acme, "--snapshot-update", traced=True)
     assert first.returncode == 0, first.stdout
@@ -291,7 +290,6 @@ def test_the_plugin_of_the_tutorial_passes_the_kit(acme: Path) -> None:
     assert "3 snapshots passed" in second.stdout
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("number", "right", "wrong"),
     [

@@ -95,7 +95,6 @@ SAME_ANYHOW = re.compile(
 """Leaves that may be left out, for what they say holds without them."""
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_changed_leaf_changes_what_is_read(name: str) -> None:
     form, body = REQUESTS[name]

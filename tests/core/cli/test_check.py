@@ -182,7 +182,6 @@ def test_a_capture_that_cannot_be_framed_is_a_problem(
     assert "captures: P4 a: cannot be checked: LineTooLongError: too long" in done.out
 
 
-@pytest.mark.untraced
 def test_several_processes_find_the_same(run: Run) -> None:
     files = [OLLAMA / "chat_length.response.json", OLLAMA / "chat_length_stream.response.ndjson"]
     alone = run("check", "--provider", "ollama", "--sample", 2, *files)

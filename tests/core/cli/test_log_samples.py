@@ -129,7 +129,6 @@ FAR = [span(f"n{number}", f"p{number}", 1) for number in range(10_001)]
 """More spans than are looked through at once."""
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("spans", "exchanges", "prompt"),
     [

@@ -37,7 +37,6 @@ EVERY = 20
 Record = Callable[[str, object], None]
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("provider", broad_first(PROVIDERS))
 def test_of_the_projects_own_captures_nothing_is_lost_in_silence(provider: str) -> None:
     counts: Counter[str] = Counter()

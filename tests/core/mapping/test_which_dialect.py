@@ -313,7 +313,6 @@ def check_bodies(count: int, seed: int) -> None:
     assert several > count // 4
 
 
-@pytest.mark.untraced
 def test_a_verdict_for_like_bodies_is_that_of_each() -> None:
     check_bodies(300, 1)
 
@@ -420,7 +419,6 @@ def pieces(*texts: Any, **more: Any) -> bytes:
     return b"".join(sse(*events)) + b"data: [DONE]\n\n"
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(
     "others",
     [
@@ -466,7 +464,6 @@ def calls(count: int) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(
     "last",
     [
@@ -524,7 +521,6 @@ def test_what_was_remembered_of_a_plugin_is_not_told_of_its_successor() -> None:
     assert detect(data, known) == "openai"
 
 
-@pytest.mark.untraced
 def test_more_verdicts_than_are_remembered_stay_right() -> None:
     bodies = [chat({"content": "<think>a</think>b"}, **{f"x{number}": 1}) for number in range(2100)]
     expected = detected(bodies[0])

@@ -72,6 +72,15 @@ def test_an_answer_has_ended_with_its_finish_word(server: ReplayServer, service_
     assert len(server.requests) == 1
 
 
+def test_an_answer_that_ends_needs_no_limit_for_what_may_follow(
+    server: ReplayServer, service_of: Make
+) -> None:
+    server.add(ANSWER)
+    response = complete(service_of(server, timeout=Timeouts(after_end=None, total=None)))
+    assert response.text == "Hello."
+    assert "after_end" not in response.attempts[0].extra
+
+
 @pytest.mark.sweep  # it waits
 def test_without_a_limit_what_may_follow_has_all_the_time_there_is(
     server: ReplayServer, service_of: Make

@@ -126,7 +126,6 @@ DOCUMENTS: list[tuple[str, Any, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("kind", "document"), [each[1:] for each in DOCUMENTS], ids=[each[0] for each in DOCUMENTS]
 )
@@ -174,7 +173,6 @@ BEGUN = [each for each in load_corpus() if each.text.lstrip()[:1] in ("{", "[") 
 IN_TABLE = [each for each in load_table() if each.text.lstrip()[:1] in ("{", "[")]
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("part", range(8))
 def test_damaged_answers_are_read_as_any_text(part: int) -> None:
     parsers: dict[str, StructuredParser[Any]] = {}

@@ -32,7 +32,6 @@ from planted.recordings import RECORDINGS
 BY_NAME = {str(mistake): mistake for mistake in (*MISTAKES, *MORE_MISTAKES)}
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(("name", "check", "message"), FOUND, ids=[name for name, _, _ in FOUND])
 def test_a_mistake_is_found_by_its_check(name: str, check: str, message: str) -> None:
     mistake = BY_NAME[name]

@@ -376,7 +376,6 @@ WIRES: dict[str, tuple[Any, list[Capture]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_wire_of_a_real_vendor_passes_without_an_exception(wire: str) -> None:
     plugin, captures = WIRES[wire]

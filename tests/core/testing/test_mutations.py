@@ -725,7 +725,6 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("sample", [pytest.param(None, marks=pytest.mark.sweep), 40, 2])
 def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
     """However much is tried. Its two forms of an answer agree."""
@@ -737,7 +736,6 @@ def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
         assert check_pair(mapped, *pair) == []
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("mistake", "check", "message"), MISTAKES, ids=lambda value: getattr(value, "__name__", None)
 )

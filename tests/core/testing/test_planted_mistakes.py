@@ -82,7 +82,6 @@ def test_each_mistake_is_one_change_of_a_plugin() -> None:
 HEAVY = [pytest.param(wire, marks=pytest.mark.sweep) for wire in MORE_RECORDINGS if wire != "netstrings"]
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("wire", ["netstrings", *HEAVY])
 def test_a_right_plugin_has_no_problem(wire: str) -> None:
     assert without_mistake(wire, stated=True) == frozenset()
