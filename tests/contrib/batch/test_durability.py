@@ -343,7 +343,6 @@ def stored(url: str) -> dict[str, bytes]:
     return {file.removeprefix(f"{path}/"): system.open_input_stream(file).read() for file in files}
 
 
-@pytest.mark.untraced
 @pytest.mark.filterwarnings("ignore")
 def test_a_job_reads_and_writes_object_storage(
     run: Run, s3: Callable[[str], str], monkeypatch: pytest.MonkeyPatch

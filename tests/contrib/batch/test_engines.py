@@ -180,7 +180,6 @@ def tables(folder: str) -> dict[str, pa.Table]:
     return {name: pa.concat_tables(some) for name, some in found.items()}
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("by", [(), ("--partition-by", "provider,day")])
 def test_the_lines_of_the_page_keep_types_order_and_metadata(year: Run, by: tuple[str, ...]) -> None:
     if by:
@@ -214,7 +213,6 @@ def test_rows_in_any_order_are_found(year: Run) -> None:
     assert year("diff", "--stored", "compact").out.endswith("12 compared: 0 different, 12 the same\n")
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("more", ["WHERE number <> 1", "UNION ALL FROM 'year/responses/part-000000.parquet'"])
 def test_rows_that_are_lost_or_there_twice_are_said(year: Run, more: str) -> None:
     exec(block("shutil.copytree"), {})

@@ -126,7 +126,6 @@ def test_an_answer_of_a_session_that_is_too_long_is_a_reject(tmp_path: Path, sho
     assert (row["line"], row["message"]) == (None, TOO_LONG.format("line"))
 
 
-@pytest.mark.untraced
 def test_packed_files_one_after_another_are_read_to_the_end(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl.gz"
     file.write_bytes(packed(b"a\n", "gz") + packed(b"b\nc", "gz") + b"\0\0")
@@ -135,7 +134,6 @@ def test_packed_files_one_after_another_are_read_to_the_end(tmp_path: Path) -> N
     assert read_blocks(file, 200_000) == []
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("kind", ["gz", "zst"])
 def test_of_a_damaged_file_what_comes_before_is_read(tmp_path: Path, kind: str) -> None:
     whole = packed(os.urandom(3_000_000).hex().encode() + b"\nrest" * 1000, kind)
@@ -609,7 +607,6 @@ def test_what_is_passed_over_is_said(run: Run) -> None:
     )
 
 
-@pytest.mark.untraced
 def test_small_inputs_share_a_part(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "MIB", 1000)
     Path("logs").mkdir()
@@ -784,7 +781,6 @@ def test_frames_of_a_large_file_give_what_the_whole_file_gives(
     assert {piece.layout for piece in found} == {"exchange"}
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(("kind", "pack"), FRAMED)
 def test_parts_of_frames_are_made_by_several_processes_and_one_at_a_time_again(
     run: Run, monkeypatch: pytest.MonkeyPatch, kind: str, pack: Callable[[bytes, int], bytes]

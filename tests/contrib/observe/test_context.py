@@ -94,7 +94,6 @@ PRICED = (
 )
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("provider", "body", "prices", "cost", "source"),
     [

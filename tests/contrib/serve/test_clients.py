@@ -147,7 +147,6 @@ def check(upstream: ReplayServer, script: list[str | Path], *clients: str, count
         )
 
 
-@pytest.mark.untraced
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_of_python_passes_every_case(upstream: ReplayServer, client: str) -> None:
     package, _ = CLIENTS[client]

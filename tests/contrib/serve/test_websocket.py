@@ -133,7 +133,6 @@ LONG = ["x" * 65536] * 400
 """It does not fit into the buffers between the gateway and a client that reads nothing."""
 
 
-@pytest.mark.untraced
 def test_a_slow_client_slows_its_source_and_gets_all_of_it(upstream: ReplayServer, gateway: Live) -> None:
     upstream.add(streams(*LONG))
     with socket_to(gateway) as socket:
