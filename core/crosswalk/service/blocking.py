@@ -183,10 +183,17 @@ class BlockingWait:
             self._bell = None
 
     def left(self, most: float | None) -> float | None:
-        """Return the seconds that the thread may wait now, at most *most*, or ``None`` for no limit."""
+        """Return the seconds that the thread may wait now, at most *most*, or ``None`` for no limit.
+
+        Raises:
+            httpcore2.ReadTimeout: none are left. Bytes that have arrived already would be read without a wait.
+        """
         if self._deadline is None:
             return most
-        seconds_left = max(self._deadline - self.now(), _GRAIN)
+        seconds_left = self._deadline - self.now()
+        if seconds_left <= 0:
+            raise _too_late()
+        seconds_left = max(seconds_left, _GRAIN)
         return seconds_left if most is None else min(seconds_left, most)
 
     def at(self, connection: socket | None, step: Callable[[], T]) -> T:
@@ -236,6 +243,12 @@ def _ended() -> Exception:
     import httpcore2
 
     return httpcore2.ReadError("the call was ended")
+
+
+def _too_late() -> Exception:
+    import httpcore2
+
+    return httpcore2.ReadTimeout("too late")
 
 
 class ThreadSlots:
@@ -603,10 +616,8 @@ def _watched(chunks: Iterator[bytes], network: Any, wait: BlockingWait) -> Itera
     """Yield *chunks*, which another thread can end if their connection is known.
 
     Raises:
-        httpx2.ReadTimeout: they come too late.
+        httpcore2.ReadTimeout: they come too late.
     """
-    import httpx2
-
     while True:
         connection = None if network is None else network.get_extra_info("socket")
         chunk = wait.at(connection, lambda: next(chunks, None))
@@ -614,8 +625,7 @@ def _watched(chunks: Iterator[bytes], network: Any, wait: BlockingWait) -> Itera
             raise _ended()
         if chunk is None:
             return
-        if wait.left(None) == _GRAIN:
-            raise httpx2.ReadTimeout("too late")
+        wait.left(None)
         yield chunk
 
 

@@ -205,6 +205,9 @@ class Attempt:
         assert self._answer is not None, "it has begun"
         wait_start = wait.now()
         deadline, limit_name = self._limit(wait_start)
+        if deadline is not None and deadline <= wait_start:  # bytes that have arrived need no wait
+            wait.is_late = True
+            return None, self._ended_by(TimeoutError(), limit_name)
         try:
             return await wait.within(deadline, self._answer.chunks.__anext__()), None
         except StopAsyncIteration:

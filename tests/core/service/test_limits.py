@@ -262,6 +262,21 @@ def test_the_wait_for_a_token_may_end_with_the_call() -> None:
     assert response.error_info.code == "call_timeout"
 
 
+def test_the_time_of_a_slow_consumer_counts_though_everything_has_arrived() -> None:
+    async def use(_: Loop) -> Any:
+        word = b"data: %s\n\n" % orjson.dumps(chunk({"content": "word "}))
+        service, _network = service_of({"one": [Said(pieces=(word,) * 9)]}, timeout=Timeouts(total=2.5))
+        async with service.stream(ASK) as events:
+            async for event in events:
+                if event.delta is not None:
+                    await asyncio.sleep(1)
+        return events.response
+
+    response = within(use)
+    assert response.text == "word " * 3
+    assert response.error_info.code == "total_timeout"
+
+
 # ------------------------------------------------------------------------------------ endpoints that cool down
 
 

@@ -1,0 +1,142 @@
+"""Servers that never stop sending: a limit of time holds while bytes keep arriving, in every service."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, TypeAlias
+
+import attrs
+import httpx2
+import orjson
+import pytest
+
+from crosswalk import ProviderTimeoutError
+from crosswalk.config import Settings
+from crosswalk.service import Endpoint, LLMService, SyncLLMService, Timeouts
+from crosswalk.types.response import ChatResponse
+from wires import chunk
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+BODY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
+INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
+KEEP_ALIVE = b": waiting\n\n"
+MOST_PIECES = 500_000
+"""What a server sends at most, one after the other, so that a service without limits ends too."""
+
+
+def event(delta: dict[str, str], finish_reason: str | None = None) -> bytes:
+    return b"data: %s\n\n" % orjson.dumps(chunk(delta, finish_reason))
+
+
+@attrs.frozen
+class Flood:
+    """What a server sends: a beginning once, and a piece again and again."""
+
+    begin: bytes
+    piece: bytes
+    limits: dict[str, float]
+    code: str | None
+    is_stream: bool = True
+
+
+FLOODS = {
+    "events": Flood(HEAD, event({"content": "word "}), {"total": 0.2}, "total_timeout"),
+    "keep-alives": Flood(HEAD, KEEP_ALIVE, {"first_token": 0.05}, "first_token_timeout"),
+    "keep-alives behind a word": Flood(
+        HEAD + event({"content": "Hel"}), KEEP_ALIVE, {"between_tokens": 0.05}, "between_tokens_timeout"
+    ),
+    "keep-alives behind the end": Flood(
+        HEAD + event({"content": "Hello."}) + event({}, "stop"), KEEP_ALIVE, {"after_end": 0.1}, None
+    ),
+    "interim heads": Flood(b"", INTERIM, {"whole": 0.2}, "whole_timeout", is_stream=False),
+    "a body": Flood(BODY, b" " * 20, {"whole": 0.2}, "whole_timeout", is_stream=False),
+}
+
+
+@contextmanager
+def flooding(flood: Flood) -> Iterator[str]:
+    """Yield the address of a server that sends *flood* to everyone."""
+
+    def send(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(flood.begin)
+            for _ in range(MOST_PIECES):
+                connection.sendall(flood.piece)
+
+    def run() -> None:
+        with suppress(OSError):  # the end of the test
+            while True:
+                threads.append(threading.Thread(target=send, args=(listener.accept()[0],)))
+                threads[-1].start()
+
+    threads: list[threading.Thread] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threads.append(threading.Thread(target=run))
+        threads[-1].start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            for thread in threads:
+                thread.join()
+
+
+def in_a_loop(url: str, flood: Flood, **options: Any) -> ChatResponse:
+    async def main() -> ChatResponse:
+        async with LLMService(Endpoint("vllm", model="m", base_url=url), **options) as service:
+            if not flood.is_stream:
+                return await service.complete("hi")
+            async with service.stream("hi") as events:
+                async for _ in events:
+                    pass
+            return events.response
+
+    return asyncio.run(main())
+
+
+def in_a_thread(url: str, flood: Flood, **options: Any) -> ChatResponse:
+    with SyncLLMService(Endpoint("vllm", model="m", base_url=url), **options) as service:
+        if not flood.is_stream:
+            return service.complete("hi")
+        with service.stream("hi") as events:
+            for _ in events:
+                pass
+        return events.response
+
+
+def through_a_client(url: str, flood: Flood, **options: Any) -> ChatResponse:
+    with httpx2.Client(verify=False) as client:
+        return in_a_thread(url, flood, client=client, **options)
+
+
+def by_aiohttp(url: str, flood: Flood, **options: Any) -> ChatResponse:
+    return in_a_loop(url, flood, transport="aiohttp", **options)
+
+
+Way: TypeAlias = Callable[..., ChatResponse]
+WAYS: list[Way] = [in_a_loop, in_a_thread, through_a_client]
+if importlib.util.find_spec("aiohttp"):
+    WAYS.append(by_aiohttp)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("name", FLOODS)
+def test_a_limit_holds_while_bytes_keep_arriving(name: str, way: Way) -> None:
+    flood = FLOODS[name]
+    if way is through_a_client and name == "interim heads":
+        pytest.skip("httpx2 reads heads behind each other without looking at the time between them")
+    timeouts = Timeouts(**flood.limits)
+    with flooding(flood) as url:
+        try:
+            response = way(url, flood, settings=Settings(), retry=0, timeout=timeouts)
+        except ProviderTimeoutError as error:
+            response = error.response
+    info = response.error_info
+    assert (None if info is None else info.code) == flood.code
+    assert flood.code is not None or response.text == "Hello."
