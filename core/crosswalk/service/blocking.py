@@ -488,7 +488,7 @@ class BlockingTransport:
         import httpx2
 
         url = httpx2.URL(address)
-        proxy = proxy_for(url.scheme, url.host, self._options)
+        proxy = proxy_for(url.scheme, url.host, url.port, self._options)
         with self._mutex, refused(httpx2.InvalidURL):
             pool = self._pools.get(proxy)
             if pool is None:

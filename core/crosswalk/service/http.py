@@ -12,7 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import lru_cache
+from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
+from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakKeyDictionary
 
@@ -636,13 +638,36 @@ def check_client(
         )
 
 
-def proxy_for(scheme: str, host: str, options: Mapping[str, Any]) -> str | None:
-    """Return the address of the proxy for a URL with *scheme* and *host*: that of *options*, or of the environment."""
+def proxy_for(scheme: str, host: str, port: int | None, options: Mapping[str, Any]) -> str | None:
+    """Return the address of the proxy for a URL of these parts: that of *options*, or of the environment.
+
+    ``NO_PROXY`` is read as httpx2 reads it, whose entries may have a scheme, a network or a port, and as urllib does.
+    """
     proxy = options.get("proxy")
     if proxy is None and options.get("trust_env", True) and not proxy_bypass(host):
         proxies = getproxies()
-        proxy = proxies.get(scheme, proxies.get("all"))
+        real_port = port or (443 if scheme == "https" else 80)
+        if not any(
+            _is_named(entry.strip(), scheme, host, real_port) for entry in proxies.get("no", "").split(",")
+        ):
+            proxy = proxies.get(scheme, proxies.get("all"))
     return None if proxy is None else str(proxy) if "://" in str(proxy) else f"http://{proxy}"
+
+
+def _is_named(entry: str, scheme: str, host: str, port: int) -> bool:
+    """Return whether *entry* of ``NO_PROXY`` names the server. One that cannot be read names none."""
+    entry_scheme, _, place = entry.rpartition("://")
+    if entry_scheme not in ("", "all", scheme):
+        return False
+    with suppress(ValueError):
+        return ip_address(host) in ip_network(place, strict=False)
+    try:
+        parts = urlsplit(f"//{place}")
+        name, entry_port = (parts.hostname or "").removeprefix("*"), parts.port
+    except ValueError:
+        return False
+    is_host = place.startswith("*") if not name else f".{host}".endswith(f".{name.removeprefix('.')}")
+    return is_host and entry_port in (None, port)
 
 
 def with_context(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -691,7 +716,8 @@ def refused(*more_types: type[Exception]) -> Iterator[None]:
         raise ConfigurationError(f"client_options: {error}", key="client_options") from None
     except error_types as error:
         raise ConfigurationError(
-            f"client_options: httpx2.AsyncClient refuses them ({type(error).__name__})", key="client_options"
+            f"client_options, or a proxy of the environment: httpx2 refuses them ({type(error).__name__})",
+            key="client_options",
         ) from None
 
 
@@ -818,7 +844,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
         import yarl
 
         url = yarl.URL(address, encoded=True)
-        proxy = proxy_for(url.scheme, url.host or "", self._options)
+        proxy = proxy_for(url.scheme, url.host or "", url.port, self._options)
         if proxy is not None and not proxy.startswith(("http://", "https://")):
             scheme = proxy.partition(":")[0]
             raise ConfigurationError(f"aiohttp cannot use a proxy of the kind {scheme!r:.40}", key="proxy")

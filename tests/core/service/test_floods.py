@@ -134,9 +134,10 @@ def test_a_limit_holds_while_bytes_keep_arriving(name: str, way: Way) -> None:
     timeouts = Timeouts(**flood.limits)
     with flooding(flood) as url:
         try:
-            response = way(url, flood, settings=Settings(), retry=0, timeout=timeouts)
+            response: ChatResponse | None = way(url, flood, settings=Settings(), retry=0, timeout=timeouts)
         except ProviderTimeoutError as error:
             response = error.response
+    assert response is not None
     info = response.error_info
     assert (None if info is None else info.code) == flood.code
     assert flood.code is not None or response.text == "Hello."

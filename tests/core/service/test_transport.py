@@ -6,7 +6,7 @@ import asyncio
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,24 @@ import pytest
 
 import crosswalk.service
 from crosswalk import (
+    ChatResponse,
     ConfigurationError,
     CrosswalkError,
     InvalidRequestError,
     ProviderTimeoutError,
     ServerError,
 )
-from crosswalk.service import ChatRequest, Endpoint, EventStream, LLMService, RetryPolicy, Timeouts
-from crosswalk.service.http import AiohttpTransport
+from crosswalk.config import Settings
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    EventStream,
+    LLMService,
+    RetryPolicy,
+    SyncLLMService,
+    Timeouts,
+)
+from crosswalk.service.http import AiohttpTransport, proxy_for
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
 from wires import body, chunk
@@ -132,6 +142,21 @@ def test_a_proxy_is_used(server: ReplayServer, service_of: Make, transport: str)
     assert server.requests[0].target == "http://server.test:8000/v1/chat/completions"
 
 
+@pytest.fixture
+def environment_proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplayServer]:
+    """A proxy, and no other one in the environment."""
+    for known in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(known, raising=False)
+        monkeypatch.delenv(known.lower(), raising=False)
+    with ReplayServer() as proxy:
+        yield proxy
+
+
+def asked_blocking(endpoint: Endpoint) -> ChatResponse:
+    with SyncLLMService(endpoint, settings=Settings(), client_options={"verify": False}) as service:
+        return service.complete(ASK)
+
+
 @both
 @pytest.mark.parametrize(
     ("name", "bypass", "is_used"),
@@ -139,6 +164,7 @@ def test_a_proxy_is_used(server: ReplayServer, service_of: Make, transport: str)
 )
 def test_a_proxy_of_the_environment_is_used(
     server: ReplayServer,
+    environment_proxy: ReplayServer,
     service_of: Make,
     monkeypatch: pytest.MonkeyPatch,
     transport: str,
@@ -146,16 +172,65 @@ def test_a_proxy_of_the_environment_is_used(
     bypass: str,
     is_used: bool,
 ) -> None:
-    for known in ("HTTP_PROXY", "ALL_PROXY", "NO_PROXY"):
-        monkeypatch.delenv(known, raising=False)
-        monkeypatch.delenv(known.lower(), raising=False)
-    with ReplayServer() as proxy:
-        for one, text in ((server, "direct"), (proxy, "by proxy")):
-            one.add(Answer.of_json(body({"content": text})))
-        monkeypatch.setenv(name.lower(), proxy.url)
-        monkeypatch.setenv("no_proxy", bypass)
-        response = ask(service_of(server, transport=transport))
+    for one, text in ((server, "direct"), (environment_proxy, "by proxy")):
+        one.add(Answer.of_json(body({"content": text})))
+    monkeypatch.setenv(name.lower(), environment_proxy.url)
+    monkeypatch.setenv("no_proxy", bypass)
+    response = ask(service_of(server, transport=transport))
     assert response.text == ("by proxy" if is_used else "direct")
+
+
+DIRECT = ["127.0.0.1", " 127.0.0.1 ", "a.test,127.0.0.1", "127.0.0.0/8", "127.0.0.1:PORT", "a.test, *"]
+DIRECT += ["http://127.0.0.1", "all://127.0.0.1", "http://127.0.0.1:PORT", ",,127.0.0.1,"]
+BY_PROXY = [
+    "127.0.0.1:1",
+    "https://127.0.0.1",
+    "10.0.0.0/8",
+    "[127.0.0.1",
+    "127.0.0.1:x",
+    ",",
+    "a.test",
+]
+
+
+@pytest.mark.parametrize("way", ["httpx2", "aiohttp", "blocking"])
+@pytest.mark.parametrize("bypass", DIRECT + BY_PROXY)
+def test_servers_that_no_proxy_names_are_asked_directly(
+    server: ReplayServer,
+    environment_proxy: ReplayServer,
+    service_of: Make,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+    bypass: str,
+) -> None:
+    for one, text in ((server, "direct"), (environment_proxy, "by proxy")):
+        one.add(Answer.of_json(body({"content": text})))
+    monkeypatch.setenv("http_proxy", environment_proxy.url)
+    monkeypatch.setenv("no_proxy", bypass.replace("PORT", server.url.rpartition(":")[2]))
+    endpoint = Endpoint("vllm", model="m", base_url=server.url)
+    response = asked_blocking(endpoint) if way == "blocking" else ask(service_of(endpoint, transport=way))
+    assert response.text == ("direct" if bypass in DIRECT else "by proxy")
+
+
+@pytest.mark.parametrize(
+    ("host", "bypass", "is_used"),
+    [
+        ("a.one.test", "one.test", False),
+        ("one.test", ".one.test", False),
+        ("a.one.test", "*.one.test:8000", False),
+        ("a.one.test", "ONE.test:8000", False),
+        ("a.one.test", "http://one.test:80", True),
+        ("someone.test", "one.test:8000", True),
+        ("::1", "[::1]:8000", False),
+        ("::1", "::/64", False),
+    ],
+)
+def test_no_proxy_names_domains_and_networks(
+    monkeypatch: pytest.MonkeyPatch, host: str, bypass: str, is_used: bool
+) -> None:
+    monkeypatch.setenv("http_proxy", "proxy.test:3128")
+    monkeypatch.setenv("no_proxy", bypass)
+    assert proxy_for("http", host, 8000, {}) == ("http://proxy.test:3128" if is_used else None)
 
 
 def test_a_proxy_that_aiohttp_cannot_use_is_refused(service_of: Make) -> None:
