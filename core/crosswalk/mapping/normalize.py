@@ -59,21 +59,21 @@ Body = Chunk | str | list[Any] | tuple[Any, ...] | Path | IO[bytes] | IO[str]
 
 
 class StreamedResponse(Protocol):
-    """A response of httpx, httpx2 or an SDK, whose body has not been read."""
+    """A response of httpx, httpx2 or an SDK with an unread body."""
 
     def iter_bytes(self) -> Iterable[bytes]:
         """Yield the body as it comes."""
 
 
 class StreamedContent(Protocol):
-    """A response of requests, whose body has not been read."""
+    """A response of requests with an unread body."""
 
     def iter_content(self, chunk_size: int | None) -> Iterable[bytes]:
         """Yield the body as it comes."""
 
 
 class AsyncStreamedResponse(Protocol):
-    """An asynchronous response of httpx, httpx2 or an SDK, whose body has not been read."""
+    """An asynchronous response of httpx, httpx2 or an SDK with an unread body."""
 
     def aiter_bytes(self) -> AsyncIterable[bytes]:
         """Yield the body as it comes."""
@@ -98,9 +98,9 @@ def normalize(
     """Read a provider's complete answer into one canonical response.
 
     Args:
-        body: the answer's bytes or text, whole or as a recorded stream (SSE, NDJSON); its decoded JSON object; an SDK's
-            object, such as openai's ``ChatCompletion``; a list of a stream's events as decoded JSON or SDK's objects; or
-            a ``Path`` or open file, which is read.
+        body: the answer's bytes or text, whole or as a recorded stream (SSE, NDJSON), or a ``Path`` or open file of them.
+            Or its decoded JSON object, an SDK's object, such as openai's ``ChatCompletion``, or a list of a stream's
+            events as decoded JSON or SDK's objects.
         provider: the provider id, or ``None`` to detect it. If several recognize it and all read the same, the response
             has the id of one of them, and ``provenance`` marks it (``metadata.provider_id``: ``derived``).
         status: the HTTP status. From 400 on the body is read as an error, with an error response as the result.
@@ -278,7 +278,7 @@ def as_chunk(chunk: Chunk) -> bytes:
     """The bytes of *chunk*: an event that somebody has decoded is a line of JSON.
 
     Raises:
-        InvalidJSONError: it is no JSON object. TypeError: it is of another type.
+        InvalidJSONError: it is not a JSON object. TypeError: it is of another type.
     """
     if isinstance(chunk, bytes | bytearray | memoryview):
         return bytes(chunk)
@@ -336,7 +336,7 @@ def _as_json(event: Mapping[str, Any] | Dumpable) -> bytes | None:
 
 
 class StreamStart:
-    """The beginning of a stream, whose first recognized event tells the provider."""
+    """The beginning of a stream. Its first recognized event names the provider."""
 
     def __init__(self, registry: Registry, options: ReaderOptions) -> None:
         self._registry = registry
@@ -494,8 +494,8 @@ def normalize_stream(
     """Read a provider's stream into canonical deltas and, in the end, one response.
 
     Args:
-        chunks: the answer's bytes in pieces of any length; its events, as decoded JSON objects or as an SDK's objects;
-            the response of httpx or requests, or what its ``iter_bytes()`` or ``iter_lines()`` gives; or an open file.
+        chunks: the answer's bytes in pieces of any length, or its events as decoded JSON objects or an SDK's objects. Or
+            the response of httpx or requests, or what its ``iter_bytes()`` or ``iter_lines()`` gives, or an open file.
         provider: the provider id, or ``None`` to detect it from the first event, by the rule of :func:`detect`.
         timer: a monotonic clock in seconds, such as ``time.perf_counter``, to measure duration and time to first
             token from this call on, or ``None`` for no measurement.
@@ -555,8 +555,8 @@ def anormalize_stream(
     """Read a provider's asynchronous stream, with the arguments of :func:`normalize_stream`.
 
     Args:
-        chunks: the answer's bytes in pieces of any length; its events, as decoded JSON objects or as an SDK's objects;
-            or the response of httpx or aiohttp, or what its ``aiter_bytes()`` or ``aiter_lines()`` gives.
+        chunks: the answer's bytes in pieces of any length, or its events as decoded JSON objects or an SDK's objects. Or
+            the response of httpx or aiohttp, or what its ``aiter_bytes()`` or ``aiter_lines()`` gives.
         provider: the provider id, or ``None`` to detect it from the first event, by the rule of :func:`detect`.
         replay: whether several consumers may each read from the start. ``False`` stores no deltas, and costs less.
 

@@ -53,7 +53,7 @@ class Condition:
 
     Attributes:
         path: the path.
-        values: the values, as JSON. In a text ``*`` stands for any characters. A number or flag may also be its text.
+        values: the values, as JSON. In a text ``*`` matches any characters. A number or flag may also be its text.
     """
 
     path: Path
@@ -76,7 +76,7 @@ def _is_text_of(value: Any, one: Any) -> bool:
 
 
 def _is_like(value: Any, pattern: Any) -> bool:
-    """Whether the text *value* is like *pattern*, in which ``*`` stands for any characters."""
+    """Whether the text *value* is like *pattern*, in which ``*`` matches any characters."""
     return type(pattern) is str and "*" in pattern and _with_stars(pattern).fullmatch(value) is not None
 
 
@@ -159,7 +159,7 @@ def look_up(value: Any, path: Path) -> Any:
 
 
 def decoded(text: str) -> Any:
-    """Return the object or array whose JSON *text* is, or *text* itself."""
+    """Return the object or array that *text* holds as JSON, or *text* itself."""
     if text.lstrip()[:1] in ("{", "["):
         try:
             return load_json(text)
@@ -169,7 +169,7 @@ def decoded(text: str) -> Any:
 
 
 def unquoted(text: str) -> str:
-    """Return the text whose JSON *text* is, as in the attributes of MLflow's spans, or *text* itself."""
+    """Return the text that *text* holds as JSON, as in the attributes of MLflow's spans, or *text* itself."""
     if text[:1] == '"' == text[-1:]:
         try:
             return str(load_json(text))
@@ -184,7 +184,7 @@ def unquoted(text: str) -> str:
 def entries_at(record: Any, entries_path: str) -> list[Any]:
     """Return the objects in *record* at *entries_path*, such as ``resourceSpans[].scopeSpans[].spans[]``.
 
-    ``[]`` after a path stands for every item of the array there. A text that holds JSON is decoded.
+    ``[]`` after a path means every item of the array there. A text that holds JSON is decoded.
     """
     *array_paths, last_path = entries_path.split("[]")
     values = [record]
@@ -299,9 +299,9 @@ class Layout:
             with them even if it does not store the answer.
         excludes: the counts in *states* that the log leaves out of its prompt or completion tokens, unlike ``UsageInfo``.
         excludes_when: the values of lines to which this applies. Empty if it applies to all.
-        failed: the values that state a failure, and whose absence states a success. Empty if lines do not state it so.
-        no_answer: the values of lines whose answer is not stored, such as a redacted one, or is not a message.
-        own_form: the values of lines whose answer is not in *dialect*, but has the form of its provider.
+        failed: the values that state a failure. Without one the line is a success. Empty if lines do not state it so.
+        no_answer: the values of lines without an answer: it is not stored, as if redacted, or is not a message.
+        own_form: the values of lines with an answer that is not in *dialect*, but in the form of its provider.
         answer: the locations of the parts of an answer, for a log that does not store the provider's body.
         error: the locations of the parts of an error, for lines without an answer.
         strict: the fields that reject a line if their value is invalid. An invalid value of other fields counts as absent.
@@ -343,7 +343,7 @@ class Layout:
         return not {"response", "response_base64"}.isdisjoint(self.fields) or "message" in self.answer
 
     def why_no_exchange(self, record: dict[str, Any]) -> str | None:
-        """Return why *record*, the object of a line of this layout, is no exchange, or ``None`` if it is one."""
+        """Return why *record*, the object of a line of this layout, is not an exchange, or ``None`` if it is."""
         if not self.has_exchanges:
             return self.title
         for condition in self.when:
@@ -474,7 +474,7 @@ _CANONICAL_KEYS: Final = {"format_version", "metadata", "finish_reason"}
 
 
 def is_answer(value: Any) -> bool:
-    """Whether *value* is a whole answer by a mark of its own, or canonical JSON."""
+    """Whether *value* is marked as a whole answer, or canonical JSON."""
     if type(value) is not dict:
         return False
     is_message = value.get("type") == "message" and value.get("role") == "assistant"

@@ -43,7 +43,7 @@ from crosswalk.types.json import quoted, step
 
 
 def read_datetime(text: str) -> datetime:
-    """An ISO 8601 time with its offset, as it stands.
+    """An ISO 8601 time with its offset, unchanged.
 
     Raises:
         ValueError: it is not one.
@@ -179,7 +179,7 @@ _REGEX_TOKENS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTAL
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Return *pattern* with ``$`` as the very end, as in JSON Schema. Python's also stands before a last newline."""
+    """Return *pattern* with ``$`` as the very end, as in JSON Schema. Python's also matches before a last newline."""
     compiled_pattern = re.compile(pattern)
     if re.search(r"\(\?[a-z]*m", pattern):
         return compiled_pattern  # the end of a line is meant
@@ -265,7 +265,7 @@ def _where(holds: Callable[[Any], bool], message: str) -> Check:
 
 
 def anything(value: Any, path: str, report: Report) -> Any:
-    """Take *value* as it is."""
+    """Take *value* unchanged."""
     return value
 
 
@@ -304,7 +304,7 @@ def compile_schema(
         schema: a JSON Schema. ``$ref`` leads into itself alone.
         null_is_default: a null for an optional key that cannot be null stands for its default: strict mode of
             servers makes every key required.
-        refuse_doubtful: refuse an unknown key beside an absent optional one.
+        refuse_doubtful: refuse an unknown key if an optional one is absent.
         further: the keywords that are checked elsewhere, where the check only advises. ``None`` for any.
 
     Raises:

@@ -111,14 +111,14 @@ class OpenAIChatStyle:
         refusal: whether an assistant's message has a field for the reason of declining. Otherwise the reason is its text.
         takes_empty: whether it may be empty. Otherwise an empty message between two of the user gets a text that states
             this, and any other is left out.
-        null_content: whether the content of an assistant's message may be null beside calls. Otherwise it is an empty text.
+        null_content: whether the content of an assistant's message may be null if it has calls, or else is an empty text.
         takes_any_arguments: whether the arguments of a call may be any text. An engine that renders them with a template
             parses them, and refuses a conversation with a truncated call: it gets ``{"INVALID_JSON": text}``.
-        rows: the server's rows of options with words of its own.
+        rows: the server's rows of options, where its words differ.
         lacks: the places of :data:`crosswalk.wire.options.PLACES` that the server does not have, though its *table* does.
         is_strict: whether it refuses fields that it does not know.
         hosted_tools: for each kind of tool that the server runs itself, its item of ``tools``.
-        part: writes a part of a message that the server has in a form of its own, or returns ``None`` for any other part.
+        part: writes a part of a message that only this server writes so, or returns ``None`` for any other part.
         more: adds the server's further fields to the message of a turn, or ``None`` for nothing.
         arrange: puts the messages into an order that the server takes.
         unsupported: the options of a request that the API does not have, and why.
@@ -421,7 +421,7 @@ def build_http_request(
             ``adaptations`` name it then, as they always name hints and parts of earlier turns that the provider does not
             accept: those never refuse the request.
         registry: the registry of providers, or ``None`` for the installed ones.
-        model_class: the class or the model whose rules hold, or ``None`` to look it up by the model's name.
+        model_class: the class or the model that gives the rules, or ``None`` to look it up by the model's name.
 
     Raises:
         UnsupportedRequestError: the provider or the model cannot take the request, or no model is named.
@@ -578,7 +578,7 @@ def _fitting_names(names: Iterable[str], pattern: str, others: Iterable[str]) ->
 def _with_tool_names(request: ChatRequest, names: Mapping[str, str]) -> ChatRequest:
     """Return *request* with the new names of tools in *names*, by their former ones.
 
-    A result without a call before it stays as it is: it goes out as text.
+    A result without a call before it stays: it goes out as text.
     """
     turns: dict[int, Turn] = {}
     called: set[str | None] = set()
@@ -678,7 +678,7 @@ _INSIDE: Mapping[str | None, str] = MappingProxyType(
 def _with_declared_arguments(request: ChatRequest) -> ChatRequest:
     """Return *request* with the calls of vendors' tools, of other providers' answers, in the form that the tools declare.
 
-    The items of Responses have those arguments in a field of their own, beside nulls and the client's own environment.
+    The items of Responses have those arguments in a separate field, with nulls and the client's own environment.
     """
     fields = {tool.name: _INSIDE[tool.client_tool] for tool in request.tools if tool.client_tool in _INSIDE}
     if not fields:

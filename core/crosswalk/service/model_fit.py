@@ -89,7 +89,7 @@ def max_tokens_of(
     Args:
         model: the model's name.
         provider: the provider's id.
-        model_class: the class or the model whose rules hold, or ``None`` to look it up by the model's name.
+        model_class: the class or the model that gives the rules, or ``None`` to look it up by the model's name.
         registry: the registry of providers, or ``None`` for the installed ones.
 
     Raises:
@@ -125,7 +125,7 @@ def fit(request: ChatRequest, mapper: Mapper, model_class: str | None = None) ->
     Args:
         request: the canonical request.
         mapper: the provider's mapper.
-        model_class: the class or the model whose rules hold, whatever the model's name is, or ``None`` to look it up.
+        model_class: the class or the model that gives the rules, whatever the model's name is, or ``None`` to look it up.
 
     Raises:
         ConfigurationError: there is no such class, or the user's file of classes is broken. PluginError: the plugin's is.
@@ -147,8 +147,8 @@ def with_fitting_schemas(
 ) -> tuple[ChatRequest, tuple[Adaptation, ...]]:
     """Return *request* with schemas that its server takes, and what was changed for that.
 
-    Where the server takes no such schema, or not beside the rest of the request, the model is told it in words. Nothing is
-    changed if a client has written the request for this model in the server's own format.
+    If the server takes no such schema, or not with the rest of the request, the description says it in words. Nothing
+    changes if a client has written the request for this model in the server's own format.
 
     Args:
         request: the canonical request, which names its model and provider.
@@ -196,7 +196,7 @@ def _fitting_tool(
     changes: list[Adaptation],
     spent_counts: Counter[str],
 ) -> ToolDefinition:
-    """Return *tool* in a form that a server with *rules* takes beside what the request has *spent_counts* of its limits."""
+    """Return *tool* in a form that a server with *rules* takes, if *spent_counts* of its limits are used."""
     if tool.is_custom or not (tool.strict or rules.tools == "always"):
         return tool
     fitted_schema = fit_schema(tool.parameters, rules, is_answer=False)
@@ -273,7 +273,7 @@ def _with_answer(
 
 
 def _note(fitted_schema: FittedSchema, place: str, rules: SchemaRules, changes: list[Adaptation]) -> None:
-    """Name what is told in descriptions, by keyword."""
+    """Name the keywords that went into descriptions."""
     for keyword, places in fitted_schema.moved.items():
         reason = f"{rules.id} does not check it; a description tells it"
         changes.append(
@@ -294,7 +294,7 @@ _TABLES: Final[WeakKeyDictionary[Mapper, RequestTable | None]] = WeakKeyDictiona
 
 
 def _table_of(mapper: Mapper) -> RequestTable | None:
-    """Return the table of the server that *mapper* asks, or ``None`` for a format of its own.
+    """Return the table of the server that *mapper* asks, or ``None`` if only that server has the format.
 
     Raises:
         PluginError: the plugin fails to build a request.
@@ -416,7 +416,7 @@ class Fit:
         return body
 
     def _path(self, name: str) -> list[str]:
-        """Return the path in the body of the option *name* if it is no field of a request. Otherwise it is empty."""
+        """Return the path in the body of the option *name* if no field of a request holds it. Otherwise it is empty."""
         row = None if name in _FIELDS or self._table is None else self._table.row(name)
         return [] if row is None or "[" in row.path else row.path.split(".")
 
@@ -760,7 +760,7 @@ def _kind(value: Any) -> str | None:
 
 
 def _word_of(budget: int) -> ReasoningEffort:
-    """Return the word whose own budget is nearest to *budget*, by their ratio."""
+    """Return the word with the budget nearest to *budget*, by their ratio."""
     return min(_BUDGETS, key=lambda word: max(budget / _BUDGETS[word], _BUDGETS[word] / budget))
 
 
@@ -802,7 +802,7 @@ def value_at(body: Any, path: str) -> Any:
 
 
 def _words_in(forms: Any) -> frozenset[str]:
-    """Return the names in *forms*, folded, that say how much a model thinks: all whose value is no object and no switch."""
+    """Return the names in *forms*, folded, that say how much a model thinks: all except objects and switches."""
     if not isinstance(forms, Mapping):
         return frozenset()
     own_names = {folded(name) for name, value in forms.items() if not isinstance(value, dict | bool)}
@@ -814,8 +814,8 @@ def _without(
 ) -> tuple[dict[str, Any], str]:
     """Return *form* without what *provider_options* says otherwise, and the path of that.
 
-    An object of *provider_options* with one of *words* says how much the model thinks, so nothing of the form stands
-    beside it.
+    An object of *provider_options* with one of *words* says how much the model thinks, so nothing of the form is
+    added.
     """
     values_by_name = {folded(name): value for name, value in provider_options.items()}
     remaining_form: dict[str, Any] = {}

@@ -64,12 +64,12 @@ def _shown_of(response: StructuredResponse | StructuredResponseV2) -> str:
 
 
 class _Writable:
-    """What every version can do."""
+    """The part that all versions share."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON object that reads back as this value; what is ``None`` or empty is left out."""
+        """The JSON object that reads back as this value, without what is ``None`` or empty."""
         fields = {field.name: getattr(self, field.name) for field in attrs.fields(type(self))}  # type: ignore[arg-type]
         nonempty_fields = {key: value for key, value in fields.items() if value not in (None, (), {})}
         return {
@@ -90,15 +90,15 @@ def _plain(item: FrozenObject | Citation) -> dict[str, Any]:
 class StructuredResponse(_Writable):
     """An answer with what it counts.
 
-    Version 1.0. It is checked when it is parsed; one that a
-    program makes is taken as it is.
+    Version 1.0. Crosswalk checks one that it parses, but not one that a
+    program makes.
 
     Attributes:
         answer: the response text.
         items_shown: how many items the answer shows.
-        items_total: how many items there are; ``None`` where it is not known.
-        count_qualifier: what kind of number ``items_total`` is: exact, at_least or approx; ``None`` for unsaid.
-        transparency_statement: the model's own words on what it shows; ``None`` where it made none.
+        items_total: the number of all items, or ``None`` if it is not known.
+        count_qualifier: the kind of number ``items_total`` is: exact, at_least or approx, or ``None`` if unknown.
+        transparency_statement: the model's own words on what it shows, or ``None``.
         sources: what the answer rests on, such as ``{"title": "ADR.21", "type": "ADR"}``.
         schema_version: the version of this schema.
     """
@@ -114,7 +114,7 @@ class StructuredResponse(_Writable):
     def generate_transparency_message(self) -> str:
         """A sentence on how much of what there is the answer shows.
 
-        The model's own statement where it made one; ``""`` where nothing was counted.
+        The model's own statement if it made one. ``""`` if nothing was counted.
         """
         return self.transparency_statement or _shown_of(self)
 
@@ -126,7 +126,7 @@ class StructuredResponseV1_1(StructuredResponse):
     Version 1.1 adds two optional fields to 1.0.
 
     Attributes:
-        confidence: how sure the model is, from 0 to 1; ``None`` where it does not say.
+        confidence: how sure the model is, from 0 to 1, or ``None`` if it does not say.
         metadata: further keys and values.
     """
 
@@ -142,10 +142,10 @@ class Citation:
     """A source that an answer rests on.
 
     Attributes:
-        title: its title; ``None`` where unsaid.
-        type: what it is, such as ``ADR``; ``None`` where unsaid.
-        url: where it can be read; ``None`` where unsaid.
-        quote: the words that are cited; ``None`` where unsaid.
+        title: its title, or ``None``.
+        type: its kind, such as ``ADR``, or ``None``.
+        url: the address to read it at, or ``None``.
+        quote: the cited words, or ``None``.
         extra: what a source of version 1 said beyond these.
     """
 
@@ -182,11 +182,11 @@ class StructuredResponseV2(_Writable):
         response: the response text.
         citations: what the answer rests on.
         items_shown: how many items the answer shows.
-        items_total: how many items there are; ``None`` where it is not known.
-        count_qualifier: what kind of number ``items_total`` is: exact, at_least or approx; ``None`` for unsaid.
-        confidence: how sure the model is, from 0 to 1; ``None`` where it does not say.
+        items_total: the number of all items, or ``None`` if it is not known.
+        count_qualifier: the kind of number ``items_total`` is: exact, at_least or approx, or ``None`` if unknown.
+        confidence: how sure the model is, from 0 to 1, or ``None`` if it does not say.
         metadata: further keys and values.
-        transparency_statement: deprecated, kept for what version 1 said; the message is generated. ``None`` for
+        transparency_statement: deprecated, kept for what version 1 said. The message is generated. ``None`` for
             none.
         schema_version: the version of this schema.
     """
@@ -206,7 +206,7 @@ class StructuredResponseV2(_Writable):
     schema_version: str = "2.0"
 
     def generate_transparency_message(self) -> str:
-        """A sentence on how much of what there is the answer shows; ``""`` where nothing was counted."""
+        """A sentence on how much of what there is the answer shows. ``""`` if nothing was counted."""
         return _shown_of(self)
 
 

@@ -1,4 +1,4 @@
-"""What a strict server is made of: rules with their sources, what the provider has issued, and its form of an error."""
+"""The parts of a strict server: rules with their sources, the values that a provider has issued, its form of an error."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class StrictRefusal:
 
     Attributes:
         message: what the API says.
-        param: the path of the offending field; ``None`` if the API names none.
-        code: the API's word or number for the error; ``None`` if it has none.
-        kind: the API's class of error; ``None`` for its usual one.
+        param: the path of the offending field, or ``None`` if the API names no field.
+        code: the API's word or number for the error, or ``None``.
+        kind: the API's class of error, or ``None`` for its usual one.
         status: the HTTP status.
     """
 
@@ -34,12 +34,12 @@ class StrictRefusal:
 
 
 class Issued:
-    """What a provider has issued: every value in the answers that its server was given.
+    """The values that a provider has issued: all that are in its server's answers.
 
     A real provider verifies a signature with a key. This one looks for it among what it has issued itself.
 
     Args:
-        framing: the provider's own framing; ``None`` for SSE, NDJSON and JSON alone.
+        framing: the provider's own framing, or ``None`` for SSE, NDJSON and JSON alone.
 
     Attributes:
         events: the decoded events of all answers.
@@ -51,7 +51,7 @@ class Issued:
         self._texts: set[str] = set()
 
     def add(self, answer: Answer | Capture) -> None:
-        """Add the events of *answer*; bytes that are not JSON issue nothing."""
+        """Add the events of *answer*. Bytes that are not JSON issue nothing."""
         body = answer.body if isinstance(answer, Capture) else b"".join(answer.chunks)
         decoder = SniffingDecoder(Limits(), self._framing)
         try:
@@ -116,7 +116,7 @@ class StrictRules:
         endpoint: how the path of the requests ends that the rules are for.
         rules: in the order in which they are checked.
         error: writes a refusal in the provider's error format.
-        framing: the provider's own framing of answers; ``None`` for SSE, NDJSON and JSON alone.
+        framing: the provider's own framing of answers, or ``None`` for SSE, NDJSON and JSON alone.
     """
 
     provider: str
@@ -126,7 +126,7 @@ class StrictRules:
     framing: CustomFraming | None = attrs.field(default=None, repr=False)
 
     def refused(self, request: ReceivedRequest, issued: Issued) -> Answer | None:
-        """The error for *request*; ``None`` if no rule refuses it. Its case is ``refused: NAME OF THE RULE``."""
+        """The error for *request*, or ``None`` if no rule refuses it. Its case is ``refused: NAME OF THE RULE``."""
         if request.method != "POST" or not request.path.endswith(self.endpoint):
             return None
         try:
@@ -150,12 +150,12 @@ _NOT_JSON: Final = StrictRefusal("We could not parse the JSON body of your reque
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """The objects in the array *value*; none if it is not an array."""
+    """The objects in the array *value*. Anything else has none."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def text_at(item: dict[str, Any], key: str) -> str:
-    """The text at *key* of *item*; ``""`` if something else is there, or nothing."""
+    """The text at *key* of *item*, or ``""`` if there is no text."""
     value = item.get(key)
     return value if isinstance(value, str) else ""
 
