@@ -180,7 +180,9 @@ def tables(folder: str) -> dict[str, pa.Table]:
     return {name: pa.concat_tables(some) for name, some in found.items()}
 
 
-@pytest.mark.parametrize("by", [(), ("--partition-by", "provider,day")])
+@pytest.mark.parametrize(
+    "by", [(), pytest.param(("--partition-by", "provider,day"), marks=pytest.mark.sweep)]
+)
 def test_the_lines_of_the_page_keep_types_order_and_metadata(year: Run, by: tuple[str, ...]) -> None:
     if by:
         shutil.rmtree("year")
