@@ -227,12 +227,15 @@ class _Transport:
 
 
 def _describe(request: Any) -> Request | None:
-    if _library(request) is None:
+    library = _library(request)
+    if library is None:
         return None
     try:
         content = request.content
-    except RuntimeError:  # a stream, or files, which are not a request to a model
-        content = None
+    except (
+        RuntimeError
+    ):  # a redirected request has its bytes as a stream; other streams and files are not read here
+        content = b"".join(request.stream) if isinstance(request.stream, library.ByteStream) else None
     return Request(request.method, str(request.url), _pairs(request.headers), content)
 
 

@@ -22,6 +22,7 @@ from crosswalk_observe.exchange import (
     OpenCalls,
     WatchedExchange,
     call_of,
+    expected_request,
     is_suppressed,
     json_object,
     longest_wait,
@@ -238,12 +239,13 @@ class Watcher:
             return None
         try:
             site = self._hosts.site(url) if method == "POST" else self._hosts.fetched(url)
-            if site is None:
-                return None
-            body = json_object(content)
-            if not site.fits(body):
-                self._note_passed_over(site, url, site.why_not(body))
-                return None
+            body = {} if site is None else json_object(content)
+            if site is None or not site.fits(body):
+                if (expected := expected_request(url)) is None:
+                    if site is not None:
+                        self._note_passed_over(site, url, site.why_not(body))
+                    return None
+                site, body = expected.site, json_object(content)
             exchange = WatchedExchange(self, site, method, url, headers, content, body)
             self._start(exchange)
             return exchange
@@ -289,7 +291,7 @@ class Watcher:
         """Forget *exchange* without a record."""
         with self._lock:
             self.release(exchange)
-            self._end_call_later(exchange, None, 0.0)
+            self._end_call_later(exchange, None, exchange.next_wait)
 
     def _end_call_later(
         self, exchange: WatchedExchange, record: ObservedExchange | None, wait: float | None

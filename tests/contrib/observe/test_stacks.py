@@ -268,16 +268,6 @@ def test_a_session_that_unpacks_nothing(way: str, server: ReplayServer, watch: W
     assert seen.one.body == capture(STREAM).body
 
 
-def test_a_redirect_is_followed_and_recorded_once(server: ReplayServer, watch: Watch, seen: Seen) -> None:
-    watcher = watch()
-    for stack in ("aiohttp read", "requests content", "urllib3 data"):
-        server.add(Answer((b"",), status=307, headers={"Location": CHAT}))
-        server.add(capture(STREAM))
-        assert asked(STACKS[stack], "installed", watcher, server.url + CHAT) == capture(STREAM).body
-        assert seen.pop().status == 200
-        assert not seen
-
-
 def test_what_nobody_wants_to_watch_passes(server: ReplayServer, watch: Watch, seen: Seen) -> None:
     watcher = watch(providers={})
     for stack in ("aiohttp read", "requests content", "urllib3 data"):
