@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk import ConfigurationError
-from crosswalk_observe.exchange import WatchedExchange
+from crosswalk_observe.exchange import WatchedExchange, by_name
 from crosswalk_observe.transports import (
     METHOD,
     Layer,
@@ -64,7 +64,9 @@ def _watch_aiohttp_response(encoding: str | None) -> Callable[[WatchedExchange, 
 
         if not (isinstance(response, ClientResponse) and isinstance(response.content, StreamReader)):
             exchange.discard()
-        elif exchange.answered(response.status, [*response.headers.items()], encoding=encoding):
+            return
+        exchange.request_headers = by_name(request.headers)  # a connection to a proxy adds its own
+        if exchange.answered(response.status, [*response.headers.items()], encoding=encoding):
             response.content = _reader()(response.content, exchange)
 
     return watch
@@ -219,7 +221,8 @@ def _pool_described(
     port = f":{pool.port}" if pool.port else ""
     host = f"[{pool.host}]" if ":" in pool.host else pool.host
     address = url if "://" in url else f"{pool.scheme}://{host}{port}{url}"
-    return Request(method, address, _pairs(pool.headers if headers is None else headers), _content(body))
+    sent_headers = _pairs(pool.headers if headers is None else headers) + _pairs(pool.proxy_headers)
+    return Request(method, address, sent_headers, _content(body))
 
 
 def _pairs(headers: Any) -> list[tuple[str, str]]:
