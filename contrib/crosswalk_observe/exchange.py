@@ -207,6 +207,8 @@ _LONGEST_RETRY_AFTER: Final = 60.0
 """The maximum ``retry-after`` in seconds that these SDKs obey."""
 _REDIRECT_WAIT: Final = 1.0
 """The maximum seconds until a client follows a redirect."""
+_REPETITION_WAIT: Final = 130.0
+"""The maximum seconds until a library repeats a request: the longest wait of urllib3 by default, plus a margin."""
 
 
 _numbers: Final = count()  # orders calls that end at the same time
@@ -229,14 +231,15 @@ class ExpectedRequest:
     Attributes:
         address: what :func:`_address` returns for its URL.
         site: the site of the request before it.
-        began: when the request before it was sent, in UTC.
-        started: the same by the clock that measures durations.
+        attempt: the number of attempts before it, or ``None`` if it is unknown.
+        times: when the request before it was sent, in UTC and by the clock that measures durations, if both are one
+            exchange.
     """
 
     address: tuple[str, ...]
     site: Site
-    began: datetime
-    started: float
+    attempt: int | None
+    times: tuple[datetime, float] | None = None
 
 
 def _address(url: str, base: str = "") -> tuple[str, ...] | None:
@@ -286,13 +289,16 @@ def call_of(exchange: WatchedExchange) -> tuple[SDKCall, bool]:
     """Return the call that *exchange* is an attempt of, and whether it has begun before.
 
     An SDK that numbers its attempts makes them one after the other, in one thread or task. So does a client that follows
-    a redirect.
+    a redirect or repeats a request.
     """
     attempt = exchange.attempt
     earlier_call = _current.get()
     if earlier_call is not None and not earlier_call.is_over:
         if (expected := expected_request(exchange.url)) is not None:
-            exchange.began, exchange.started = expected.began, expected.started
+            if expected.times is not None:
+                exchange.began, exchange.started = expected.times
+            exchange.attempt = expected.attempt
+            earlier_call.attempts = expected.attempt or 0
             earlier_call.expected = earlier_call.deadline = None
             return earlier_call, True
         if attempt == earlier_call.attempts + 1 and exchange.url == earlier_call.url:
@@ -345,7 +351,9 @@ def attempt_number(headers: Mapping[str, str]) -> int | None:
 
 def longest_wait(exchange: WatchedExchange) -> float | None:
     """Return the maximum seconds until the SDK retries *exchange*, which has ended, or ``None`` if it does not retry."""
-    if exchange.attempt is None or (exchange.was_abandoned and exchange.status is None):
+    if exchange.next_wait:
+        return exchange.next_wait
+    if not exchange.is_numbered or (exchange.was_abandoned and exchange.status is None):
         return None
     retry_word, status = exchange.headers.get("x-should-retry"), exchange.status
     if retry_word != "true" and (
@@ -442,6 +450,7 @@ class WatchedExchange:
         self.options = options_of(body)
         self.is_json = bool(body)
         self.attempt = attempt_number(self.request_headers)
+        self.is_numbered = self.attempt is not None
         self.call: SDKCall | None = None
         self.labels = current_labels()
         self.trace = current_trace()
@@ -480,7 +489,9 @@ class WatchedExchange:
             encoding: the content encoding of the chunks, ``""`` if they are decoded, or ``None`` to read the headers.
         """
         if status < 200 or 300 <= status < 400:
-            self._expect_request_to(by_name(headers).get("location", ""))
+            location = by_name(headers).get("location")
+            address = _address(location, self.url) if location else None
+            self._expect(address, self.attempt, (self.began, self.started), _REDIRECT_WAIT)
             self.discard()
             return False
         self.status = status
@@ -530,11 +541,21 @@ class WatchedExchange:
             self._is_over = True
             self._owner.discard(self)
 
-    def _expect_request_to(self, location: str) -> None:
-        address = _address(location, self.url)
-        if location and address is not None and self.call is not None:
-            self.call.expected = ExpectedRequest(address, self.site, self.began, self.started)
-            self.next_wait = _REDIRECT_WAIT
+    def repeats(self) -> None:
+        """Report, before the end, that the client will send the request again. That is another exchange of the same call."""
+        self._expect(_address(self.url), (self.attempt or 0) + 1, None, _REPETITION_WAIT)
+
+    def _expect(
+        self,
+        address: tuple[str, ...] | None,
+        attempt: int | None,
+        times: tuple[datetime, float] | None,
+        wait: float,
+    ) -> None:
+        """Expect a request to *address* within *wait* seconds, which continues the call."""
+        if address is not None and self.call is not None:
+            self.call.expected = ExpectedRequest(address, self.site, attempt, times)
+            self.next_wait = wait
             _current.set(self.call)
 
     def sending(self) -> _Sending:

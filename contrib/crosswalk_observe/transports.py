@@ -109,13 +109,14 @@ def send(
     except BaseException as error:
         exchange.failed(as_builtin_error(error))
         raise
-    _watch(exchange, layer, result, arguments, options)
+    watch(exchange, layer, result, arguments, options)
     return result
 
 
-def _watch(
+def watch(
     exchange: WatchedExchange, layer: Layer, result: Any, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> None:
+    """Report *result* of the function of *layer* to *exchange*."""
     try:
         layer.watch(exchange, result, *arguments, **options)
     except Exception as error:
@@ -156,7 +157,7 @@ def replaced_async(
         except BaseException as error:
             exchange.failed(as_builtin_error(error))
             raise
-        _watch(exchange, layer, result, arguments, options)
+        watch(exchange, layer, result, arguments, options)
         return result
 
     return call

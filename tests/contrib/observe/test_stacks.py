@@ -221,7 +221,7 @@ def test_a_connection_that_breaks_reaches_application_and_record(
     assert (info.kind.value, info.code) == ("server", "connection_lost")
 
 
-@pytest.mark.parametrize(("stack", "way"), both(["aiohttp any", "requests content None", "urllib3 stream"]))
+@pytest.mark.parametrize(("stack", "way"), both(["aiohttp any", "requests content None"]))
 def test_a_server_that_is_not_there(stack: str, way: str, watch: Watch, seen: Seen) -> None:
     with ReplayServer() as gone:
         url = gone.url
