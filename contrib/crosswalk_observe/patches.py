@@ -144,6 +144,11 @@ def _reader() -> Any:
                 raise
 
         async def read(self, n: int = -1) -> bytes:
+            if (
+                n < 0
+            ):  # aiohttp's own, on this object: it loses the pieces from `readany` if the rest does not come
+                data: bytes = await self._read(type(self._inner).read(self, n))
+                return data
             return self._told(await self._read(self._inner.read(n)))
 
         async def readany(self) -> bytes:
