@@ -304,8 +304,8 @@ class Watcher:
         """End the operations of the calls that are over."""
         with self._lock:
             calls = self._calls.take_ended(all_of_them=all_of_them)
-        for call in calls:
-            self._sinks.end(call)
+        if calls:
+            self._sinks.end(calls)
 
     def deliver(self, exchange: WatchedExchange) -> None:
         """Queue *exchange*, which has ended, for mapping."""
@@ -392,16 +392,20 @@ class Watcher:
                 self._in_background = False
         for exchange in open_exchanges:
             exchange.abandoned()
-        self.flush(timeout)
-        with self._lock:
-            self._is_closed = True
-            for waiting_exchange in self._waiting_exchanges:
-                self._drop(waiting_exchange)
-            self._waiting_exchanges.clear()
-            self._state_condition.notify_all()
-        self._end_calls(all_of_them=True)
-        self._diagnostics.note_dropped(self._dropped_count)
-        self._sinks.close()
+        try:
+            self.flush(timeout)
+        finally:
+            with self._lock:
+                self._is_closed = True
+                for waiting_exchange in self._waiting_exchanges:
+                    self._drop(waiting_exchange)
+                self._waiting_exchanges.clear()
+                self._state_condition.notify_all()
+            try:
+                self._end_calls(all_of_them=True)
+            finally:
+                self._diagnostics.note_dropped(self._dropped_count)
+                self._sinks.close()
 
     def __enter__(self) -> Watcher:
         return self
@@ -457,13 +461,14 @@ class Watcher:
                 self.release(exchange)
             with self._lock:
                 self._end_call_later(exchange, record, longest_wait(exchange))
-            self._end_calls()
-            if record is None:
-                return
-            if record.error is not None:
-                self.report(f"reading an answer of {record.provider}", record.error)
-            self._sinks.take(record, exchange.call)
-            self._diagnostics.note_dropped(self._dropped_count)
+            try:
+                self._end_calls()
+            finally:
+                if record is not None:
+                    if record.error is not None:
+                        self.report(f"reading an answer of {record.provider}", record.error)
+                    self._sinks.take(record, exchange.call)
+                    self._diagnostics.note_dropped(self._dropped_count)
 
     # ---------------------------------------------------------------------------------- what it says
 
