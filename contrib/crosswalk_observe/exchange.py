@@ -13,6 +13,7 @@ from functools import wraps
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
+from urllib.parse import unquote, urljoin, urlsplit
 
 import attrs
 
@@ -204,6 +205,10 @@ _LONGEST_WAIT: Final = 10.0
 """The maximum wait of these SDKs before the next attempt in seconds, plus a margin, if the server does not set it."""
 _LONGEST_RETRY_AFTER: Final = 60.0
 """The maximum ``retry-after`` in seconds that these SDKs obey."""
+_REDIRECT_WAIT: Final = 1.0
+"""The maximum seconds until a client follows a redirect."""
+_REPETITION_WAIT: Final = 130.0
+"""The maximum seconds until a library repeats a request: the longest wait of urllib3 by default, plus a margin."""
 
 
 _numbers: Final = count()  # orders calls that end at the same time
@@ -219,6 +224,34 @@ class Operation(Protocol):
         """End the call with *record*, of its last attempt, or ``None`` if that was not recorded."""
 
 
+@attrs.frozen
+class ExpectedRequest:
+    """The request that continues a call.
+
+    Attributes:
+        address: what :func:`_address` returns for its URL.
+        site: the site of the request before it.
+        attempt: the number of attempts before it, or ``None`` if it is unknown.
+        times: when the request before it was sent, in UTC and by the clock that measures durations, if both are one
+            exchange.
+    """
+
+    address: tuple[str, ...]
+    site: Site
+    attempt: int | None
+    times: tuple[datetime, float] | None = None
+
+
+def _address(url: str, base: str = "") -> tuple[str, ...] | None:
+    """Return what *url*, relative to *base*, addresses, however it is written, or ``None`` if it is no URL."""
+    try:
+        parts = urlsplit(urljoin(base, url))
+    except ValueError:
+        return None
+    host = parts.netloc.rpartition("@")[2].lower().removesuffix(":443" if parts.scheme == "https" else ":80")
+    return parts.scheme, host, unquote(parts.path) or "/", unquote(parts.query)
+
+
 class SDKCall:
     """The attempts at one request, and the operations that sinks have begun for it.
 
@@ -226,6 +259,7 @@ class SDKCall:
         operations: the active operations, by the position of their sinks.
         sinks: the positions of the sinks that have begun an operation.
         attempts: the number of attempts before the last.
+        expected: the request that continues the call, or ``None`` if none is known to follow.
         deadline: when the call ends unless another attempt begins, or ``None`` during an attempt.
         record: the record of the last attempt.
     """
@@ -234,6 +268,7 @@ class SDKCall:
         self.operations: dict[int, Operation] = {}
         self.sinks: set[int] = set()
         self.attempts = attempts
+        self.expected: ExpectedRequest | None = None
         self.url = url
         self.is_over = False
         self.deadline: float | None = None
@@ -243,21 +278,32 @@ class SDKCall:
 _current: Final[ContextVar[SDKCall | None]] = ContextVar("crosswalk.observe.call", default=None)
 
 
+def expected_request(url: str) -> ExpectedRequest | None:
+    """Return what the current call expects, if that is a request to *url*."""
+    call = _current.get()
+    expected = None if call is None or call.is_over else call.expected
+    return None if expected is None or expected.address != _address(url) else expected
+
+
 def call_of(exchange: WatchedExchange) -> tuple[SDKCall, bool]:
     """Return the call that *exchange* is an attempt of, and whether it has begun before.
 
-    An SDK that numbers its attempts makes them one after the other, in one thread or task.
+    An SDK that numbers its attempts makes them one after the other, in one thread or task. So does a client that follows
+    a redirect or repeats a request.
     """
     attempt = exchange.attempt
     earlier_call = _current.get()
-    if (
-        earlier_call is not None
-        and not earlier_call.is_over
-        and attempt == earlier_call.attempts + 1
-        and exchange.url == earlier_call.url
-    ):
-        earlier_call.attempts, earlier_call.deadline = attempt, None
-        return earlier_call, True
+    if earlier_call is not None and not earlier_call.is_over:
+        if (expected := expected_request(exchange.url)) is not None:
+            if expected.times is not None:
+                exchange.began, exchange.started = expected.times
+            exchange.attempt = expected.attempt
+            earlier_call.attempts = expected.attempt or 0
+            earlier_call.expected = earlier_call.deadline = None
+            return earlier_call, True
+        if attempt == earlier_call.attempts + 1 and exchange.url == earlier_call.url:
+            earlier_call.attempts, earlier_call.deadline = attempt, None
+            return earlier_call, True
     call = SDKCall(exchange.url, attempt or 0)
     if attempt is not None:
         _current.set(call)
@@ -305,7 +351,9 @@ def attempt_number(headers: Mapping[str, str]) -> int | None:
 
 def longest_wait(exchange: WatchedExchange) -> float | None:
     """Return the maximum seconds until the SDK retries *exchange*, which has ended, or ``None`` if it does not retry."""
-    if exchange.attempt is None or (exchange.was_abandoned and exchange.status is None):
+    if exchange.next_wait:
+        return exchange.next_wait
+    if not exchange.is_numbered or (exchange.was_abandoned and exchange.status is None):
         return None
     retry_word, status = exchange.headers.get("x-should-retry"), exchange.status
     if retry_word != "true" and (
@@ -402,6 +450,7 @@ class WatchedExchange:
         self.options = options_of(body)
         self.is_json = bool(body)
         self.attempt = attempt_number(self.request_headers)
+        self.is_numbered = self.attempt is not None
         self.call: SDKCall | None = None
         self.labels = current_labels()
         self.trace = current_trace()
@@ -418,6 +467,7 @@ class WatchedExchange:
         self.started = time.perf_counter()
         self.finished = self.started
         self.reserved = 0
+        self.next_wait = 0.0
         self._stored_bytes = 0
         self._owner = owner
         self._is_over = not owner.reserve(self, len(self.content or b"") + len(url) + 2 * _OVERHEAD)
@@ -433,11 +483,15 @@ class WatchedExchange:
         """Report the start of the answer. Returns whether its body is wanted.
 
         Args:
-            status: the HTTP status. Interim answers and redirects are not watched.
+            status: the HTTP status. Interim answers and redirects are not watched. The request that follows a redirect
+                continues this exchange.
             headers: the headers of the answer.
             encoding: the content encoding of the chunks, ``""`` if they are decoded, or ``None`` to read the headers.
         """
         if status < 200 or 300 <= status < 400:
+            location = by_name(headers).get("location")
+            address = _address(location, self.url) if location else None
+            self._expect(address, self.attempt, (self.began, self.started), _REDIRECT_WAIT)
             self.discard()
             return False
         self.status = status
@@ -486,6 +540,23 @@ class WatchedExchange:
         if not self._is_over:
             self._is_over = True
             self._owner.discard(self)
+
+    def repeats(self) -> None:
+        """Report, before the end, that the client will send the request again. That is another exchange of the same call."""
+        self._expect(_address(self.url), (self.attempt or 0) + 1, None, _REPETITION_WAIT)
+
+    def _expect(
+        self,
+        address: tuple[str, ...] | None,
+        attempt: int | None,
+        times: tuple[datetime, float] | None,
+        wait: float,
+    ) -> None:
+        """Expect a request to *address* within *wait* seconds, which continues the call."""
+        if address is not None and self.call is not None:
+            self.call.expected = ExpectedRequest(address, self.site, attempt, times)
+            self.next_wait = wait
+            _current.set(self.call)
 
     def sending(self) -> _Sending:
         """Return the block in which the request is sent."""

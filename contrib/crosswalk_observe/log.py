@@ -65,35 +65,47 @@ class Sinks:
                 except Exception as error:
                     self._report(_name(sink), error)
 
-    def end(self, call: SDKCall) -> None:
-        """End the operations of *call* with the record of its last attempt."""
-        for position, operation in call.operations.items():
-            try:
-                operation.end(call.record)
-            except (Exception, SystemExit) as error:
-                self._report(_name(self._sinks[position]), error)
-        call.record = None
-        call.operations.clear()  # the context of a later request may hold the call
+    def end(self, calls: list[SDKCall]) -> None:
+        """End the operations of *calls*, each with the record of its last attempt."""
+        steps = [
+            (self._sinks[position], operation.end, (call.record,))
+            for call in calls
+            for position, operation in call.operations.items()
+        ]
+        for call in calls:
+            call.record = None
+            call.operations.clear()  # the context of a later request may hold the call
+        self._call_each(steps)
 
     def take(self, record: ObservedExchange, call: SDKCall | None) -> None:
         """Pass *record* to the sinks that have not begun an operation for *call*."""
-        for position, sink in enumerate(self._sinks):
-            if call is not None and position in call.sinks:
-                continue
-            try:
-                sink(record)
-            except (Exception, SystemExit) as error:
-                self._report(_name(sink), error)
+        self._call_each(
+            [
+                (sink, sink, (record,))
+                for position, sink in enumerate(self._sinks)
+                if call is None or position not in call.sinks
+            ]
+        )
 
     def close(self) -> None:
         """Close the sinks that can be closed."""
-        for sink in self._sinks:
-            close = getattr(sink, "close", None)
-            if close is not None:
-                try:
-                    close()
-                except Exception as error:
-                    self._report(f"closing {_name(sink)}", error)
+        closing = [(sink, getattr(sink, "close", None)) for sink in self._sinks]
+        self._call_each([(sink, close, ()) for sink, close in closing if close is not None], "closing ")
+
+    def _call_each(
+        self, steps: list[tuple[Sink, Callable[..., object], tuple[Any, ...]]], doing: str = ""
+    ) -> None:
+        """Call the functions of the sinks in *steps*. An interruption goes on when all have been called."""
+        interruption: BaseException | None = None
+        for sink, function, arguments in steps:
+            try:
+                function(*arguments)
+            except (Exception, SystemExit) as error:
+                self._report(f"{doing}{_name(sink)}", error)
+            except BaseException as error:
+                interruption = error
+        if interruption is not None:
+            raise interruption
 
 
 def _name(sink: Sink) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
+from contextvars import ContextVar
+from copy import copy
 from functools import cache, partial, wraps
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,7 +16,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk import ConfigurationError
-from crosswalk_observe.exchange import WatchedExchange
+from crosswalk_observe.exchange import WatchedExchange, by_name
 from crosswalk_observe.transports import (
     METHOD,
     Layer,
@@ -23,6 +26,7 @@ from crosswalk_observe.transports import (
     replaced,
     replaced_async,
     send,
+    watch,
 )
 from crosswalk_observe.watcher import Watcher
 
@@ -64,7 +68,9 @@ def _watch_aiohttp_response(encoding: str | None) -> Callable[[WatchedExchange, 
 
         if not (isinstance(response, ClientResponse) and isinstance(response.content, StreamReader)):
             exchange.discard()
-        elif exchange.answered(response.status, [*response.headers.items()], encoding=encoding):
+            return
+        exchange.request_headers = by_name(request.headers)  # a connection to a proxy adds its own
+        if exchange.answered(response.status, [*response.headers.items()], encoding=encoding):
             response.content = _reader()(response.content, exchange)
 
     return watch
@@ -138,6 +144,11 @@ def _reader() -> Any:
                 raise
 
         async def read(self, n: int = -1) -> bytes:
+            if (
+                n < 0
+            ):  # aiohttp's own, on this object: it loses the pieces from `readany` if the rest does not come
+                data: bytes = await self._read(type(self._inner).read(self, n))
+                return data
             return self._told(await self._read(self._inner.read(n)))
 
         async def readany(self) -> bytes:
@@ -182,10 +193,42 @@ def requests_adapter(watcher: Watcher, **options: Any) -> Any:
     from requests.adapters import HTTPAdapter
 
     class WatchedAdapter(HTTPAdapter):
-        def send(self, *arguments: Any, **options: Any) -> Any:
-            return replaced(_REQUESTS, lambda: watcher, super().send)(*arguments, **options)
+        def __init__(self) -> None:
+            super().__init__(**options)
+            self.max_retries = copy(self.max_retries)
+            kind: Any = type(self.max_retries)
+            self.max_retries.__class__ = _watched_retry(kind)
 
-    return WatchedAdapter(**options)
+        def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
+            super().init_poolmanager(*arguments, **options)
+            _watch_pools(watcher, self.poolmanager)
+
+        def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+            is_known = proxy in self.proxy_manager
+            manager = super().proxy_manager_for(proxy, **options)
+            if not is_known:
+                _watch_pools(watcher, manager)
+            return manager
+
+    return WatchedAdapter()
+
+
+def _watch_pools(watcher: Watcher, manager: Any) -> None:
+    """Let *manager*, of urllib3, make pools that *watcher* watches."""
+    manager.pool_classes_by_scheme = {
+        scheme: type(kind.__name__, (kind,), {"urlopen": watched_urlopen(lambda: watcher, kind.urlopen)})
+        for scheme, kind in manager.pool_classes_by_scheme.items()
+    }
+
+
+@cache
+def _watched_retry(kind: Any) -> Any:
+    """Return a subclass of *kind*, urllib3's ``Retry``, that reports attempts."""
+    methods = {
+        "increment": watched_increment(_installed, kind.increment),
+        "sleep": watched_sleep(_installed, kind.sleep),
+    }
+    return type(kind.__name__, (kind,), {**methods, "__module__": kind.__module__})
 
 
 def watch_bedrock(watcher: Watcher, client: Any) -> None:
@@ -205,11 +248,108 @@ def watched_urlopen(
     watcher: Callable[[], Watcher | None], original: Callable[..., Any]
 ) -> Callable[..., Any]:
     """Return ``HTTPConnectionPool.urlopen``, watched whenever *watcher* returns a watcher."""
-    return replaced(_URLLIB3, watcher, original)
+
+    @wraps(original)
+    def urlopen(*arguments: Any, **options: Any) -> Any:
+        watching = watcher()
+        exchange = None if watching is None else begin(watching, _URLLIB3, arguments, options)
+        if watching is None or exchange is None:
+            return original(*arguments, **options)
+        attempts = _Attempts(watching, exchange, arguments, options)
+        with attempts:
+            result = original(*arguments, **options)
+        attempts.watch(result)
+        return result
+
+    return urlopen
+
+
+def watched_increment(_: Callable[[], Watcher | None], original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``Retry.increment``, which urllib3 calls after an attempt. It raises if there is no other one."""
+
+    @wraps(original)
+    def increment(self: Any, *arguments: Any, **options: Any) -> Any:
+        attempts = _attempts.get()
+        given = {**dict(zip(("method", "url", "response", "error"), arguments, strict=False)), **options}
+        response = given.get("response")
+        try:
+            retries = original(self, *arguments, **options)
+        except Exception:
+            if attempts is not None and response is not None:
+                attempts.watch(response)
+            raise
+        if attempts is not None:
+            attempts.end_one(response, given.get("error"))
+        return retries
+
+    return increment
+
+
+def watched_sleep(_: Callable[[], Watcher | None], original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``Retry.sleep``, which urllib3 calls before the next attempt."""
+
+    @wraps(original)
+    def sleep(self: Any, *arguments: Any, **options: Any) -> None:
+        original(self, *arguments, **options)
+        attempts = _attempts.get()
+        if attempts is not None:
+            attempts.begin_next()
+
+    return sleep
+
+
+class _Attempts:
+    """The block in which urllib3 sends a request, several times if it repeats it. Each attempt is an exchange."""
+
+    def __init__(
+        self, watcher: Watcher, exchange: WatchedExchange, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> None:
+        self._watcher = watcher
+        self._arguments = arguments
+        self._options = options
+        self._exchange: WatchedExchange | None = exchange
+        self._sending: AbstractContextManager[None] = exchange.sending()
+
+    def __enter__(self) -> None:
+        self._token = _attempts.set(self)
+        self._sending.__enter__()
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self._sending.__exit__(None, None, None)
+        _attempts.reset(self._token)
+        if error is not None and self._exchange is not None:
+            self._exchange.failed(as_builtin_error(error))
+
+    def watch(self, response: Any) -> None:
+        """Watch *response* of the current attempt."""
+        if self._exchange is not None:
+            watch(self._exchange, _URLLIB3, response, self._arguments, self._options)
+
+    def end_one(self, response: Any, error: BaseException | None) -> None:
+        """End the current attempt with *response* or *error*, because there is another one. A redirect does not end it."""
+        if self._exchange is None or (response is not None and response.get_redirect_location()):
+            return
+        self._exchange.repeats()
+        if error is None:
+            self.watch(response)
+        else:
+            self._exchange.failed(as_builtin_error(error))
+        self._exchange = None
+
+    def begin_next(self) -> None:
+        """Begin the next attempt, if the one before has ended."""
+        if self._exchange is None:
+            self._sending.__exit__(None, None, None)
+            self._exchange = begin(self._watcher, _URLLIB3, self._arguments, self._options)
+            self._sending = nullcontext() if self._exchange is None else self._exchange.sending()
+            self._sending.__enter__()
+
+
+_attempts: Final[ContextVar[_Attempts | None]] = ContextVar("crosswalk.observe.attempts", default=None)
 
 
 def _described(request: Any, *_: Any, **__: Any) -> Request:
-    """Describe *request*, of requests or of botocore, which have the same attributes."""
+    """Describe *request*, of botocore."""
     return Request(request.method, request.url, _pairs(request.headers), _content(request.body))
 
 
@@ -219,7 +359,8 @@ def _pool_described(
     port = f":{pool.port}" if pool.port else ""
     host = f"[{pool.host}]" if ":" in pool.host else pool.host
     address = url if "://" in url else f"{pool.scheme}://{host}{port}{url}"
-    return Request(method, address, _pairs(pool.headers if headers is None else headers), _content(body))
+    sent_headers = _pairs(pool.headers if headers is None else headers) + _pairs(pool.proxy_headers)
+    return Request(method, address, sent_headers, _content(body))
 
 
 def _pairs(headers: Any) -> list[tuple[str, str]]:
@@ -234,10 +375,6 @@ def _content(body: Any) -> bytes | None:
     if isinstance(body, str):
         return body.encode()
     return bytes(body) if isinstance(body, bytes | bytearray) else None  # a file is not read here
-
-
-def _watch_requests(exchange: WatchedExchange, response: Any, *_: Any, **__: Any) -> None:
-    _watch_urllib3_response(exchange, response.raw)
 
 
 def _watch_botocore(exchange: WatchedExchange, response: Any, request: Any) -> None:
@@ -255,7 +392,6 @@ def _watch_pool(exchange: WatchedExchange, response: Any, *_: Any, **options: An
         _watch_urllib3_response(exchange, response)
 
 
-_REQUESTS: Final = Layer("requests", _described, _watch_requests)
 _BOTOCORE: Final = Layer("botocore", _described, _watch_botocore)
 _URLLIB3: Final = Layer("urllib3", _pool_described, _watch_pool)
 
@@ -273,6 +409,8 @@ def _watch_urllib3_response(exchange: WatchedExchange, response: Any) -> None:
     from urllib3 import HTTPResponse
 
     response_class: Any = HTTPResponse
+    if getattr(response, "_crosswalk_exchange", None) is exchange:
+        return
     if not isinstance(response, response_class):
         exchange.discard()
     elif exchange.answered(response.status, _pairs(response.headers)):
@@ -303,6 +441,11 @@ def _watched(kind: Any) -> Any:
             while (data := self._crosswalk_read(next, pieces, None)) is not None:
                 yield self._crosswalk_told(data, *arguments, **options)
             self._crosswalk_exchange.ended()
+
+        def drain_conn(self) -> None:
+            with suppress(Exception):  # urllib3 reads below these methods here, and hides the errors too
+                self.read(decode_content=False)
+            super().drain_conn()
 
         def close(self) -> None:
             try:
@@ -388,6 +531,8 @@ PATCHES: Final = [
     ),
     Patch("aiohttp", (3, 12), "ClientSession", "_request", watched_request),
     Patch("urllib3", (1, 26), "HTTPConnectionPool", "urlopen", watched_urlopen),
+    Patch("urllib3", (1, 26), "Retry", "increment", watched_increment),
+    Patch("urllib3", (1, 26), "Retry", "sleep", watched_sleep),
 ]
 
 _lock = threading.Lock()

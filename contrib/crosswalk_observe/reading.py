@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import lru_cache, partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 import attrs
 
-from crosswalk import DeltaStream, Registry, detect, normalize_stream
+from crosswalk import DeltaStream, Registry, detect, from_json, normalize_stream, to_json
 from crosswalk.errors import (
     CrosswalkError,
     DetectionError,
     ErrorInfo,
     ErrorKind,
+    MappingError,
     PluginError,
     StreamTooLargeError,
 )
@@ -32,7 +34,7 @@ from crosswalk.service import (
     tokens_of,
 )
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
-from crosswalk.types.json import dump_json
+from crosswalk.types.json import dump_json, load_json
 from crosswalk_observe.exchange import ObservedExchange, ObservedRequest, WatchedExchange, json_object
 
 # --------------------------------------------------------------------------------- secrets
@@ -46,12 +48,15 @@ _SECRET_NAME: Final = re.compile(
     r"auth|token|secret|key|cookie|session|signature|credential|passw|\bsig\b|\bcode\b|^x-amz-security|subscription",
     re.IGNORECASE,
 )
-_JSON_SECRET: Final = re.compile(
-    rb'("[\w.-]{0,60}(?:authorization|api[-_]?key|passw|secret|(?:auth|access|bearer|security)[-_]?token)[\w.-]{0,60}"'
-    rb'\s*:\s*")((?:[^"\\]|\\.)*)"',
-    re.IGNORECASE,
+_JSON_SECRET_WORDS: Final = (
+    *(b"authorization", b"apikey", b"passw", b"secret"),
+    *(b"authtoken", b"accesstoken", b"bearertoken", b"securitytoken"),
 )
-"""Credentials in the JSON of a request, such as those that the server passes on to its tools."""
+"""In names of credentials in the JSON of a request, such as those that the server passes on to its tools."""
+_MOST_JSON_VALUES: Final = 50
+"""The number of credentials in JSON that are looked for elsewhere in the exchange, the longest first."""
+_ESCAPED_LETTER: Final = re.compile(rb"\\u00[2-7]")
+_COOKIE_START: Final = re.compile(r"(?:^|, )[^=;,\s]+=([^;,\s]+)")
 _HARMLESS_NAME: Final = re.compile(r"ratelimit|^access-control-", re.IGNORECASE)
 
 
@@ -62,21 +67,34 @@ class Secrets:
         url: the URL of the request.
         headers: the headers of the request by lower-case name.
         content: the body of the request, or ``None`` if it is unknown.
+        answer_headers: the headers of the answer, in the same form. The cookies that they set are credentials too.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], content: bytes | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        content: bytes | None = None,
+        answer_headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._content = content
         self._parts = parts = urlsplit(url)
         self._query = parse_qsl(parts.query, keep_blank_values=True) if parts.query else []
         pairs = [pair for pair in headers.items() if pair[0] != "content-length"]  # it differs each time
         self._secret_pairs, values = _credentials_of((*pairs, *self._query))
-        json_secrets = [match[2].decode(errors="replace") for match in _JSON_SECRET.finditer(content or b"")]
-        self._is_in_json = bool(json_secrets)
-        if json_secrets:
-            values |= _credentials_in([("", value) for value in json_secrets])
         if "@" in url:
             values |= {unquote(word or "") for word in (parts.password, parts.username)}
-        self._forms = _forms_of(values)
+        self._forms = _known_forms_of(values)
+        if content is not None and _may_hold_json_secret(content):
+            self._content, json_secrets = _without_json_secrets(content)
+            json_values = sorted(_credentials_in([("", value) for value in json_secrets]), key=len)
+            self._forms += _forms_of(json_values[-_MOST_JSON_VALUES:])
+        if answer_headers is not None and "set-cookie" in answer_headers:
+            self._forms += tuple(
+                value.strip('"').encode()
+                for value in _COOKIE_START.findall(answer_headers["set-cookie"])
+                if len(value.strip('"')) >= _MIN_LENGTH
+            )
 
     def url(self) -> str:
         """Return the URL without user, password, fragment and the secrets of its query."""
@@ -93,10 +111,7 @@ class Secrets:
 
     def content(self) -> bytes | None:
         """Return the body of the request without credentials."""
-        content = self._content
-        if self._is_in_json and content is not None:
-            content = _JSON_SECRET.sub(rb'\1<secret>"', content)
-        return None if content is None else self.redact(content)
+        return None if self._content is None else self.redact(self._content)
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return *headers*, of the request or the answer, without credentials."""
@@ -117,7 +132,82 @@ class Secrets:
 
     def appear_in(self, data: bytes) -> bool:
         """Whether *data* contains a credential of the request."""
-        return any(form in data for form in self._forms)
+        return any(map(data.__contains__, self._forms))  # without a generator, which is slower
+
+    def appear_in_texts(self, response: ChatResponse) -> bool:
+        """Whether a text of *response* contains a credential of the request."""
+        if not self._forms:
+            return False
+        texts = [response.message.content, response.refusal, *[part.content for part in response.segments]]
+        for choice in response.alternatives:
+            texts += [choice.message.content, *[part.content for part in choice.segments]]
+        return self.appear_in("\n".join([text for text in texts if type(text) is str]).encode())
+
+    def redact_response(self, response: ChatResponse) -> ChatResponse:
+        """Return *response* with the credentials of the request replaced, and without its single tokens."""
+        plain_response: Any = load_json(self.redact(to_json(response)))
+        for choice in (plain_response, *plain_response.get("alternatives", ())):
+            choice.pop("logprobs", None)
+        return from_json(dump_json(plain_response), ChatResponse)
+
+
+def _may_hold_json_secret(text: bytes) -> bool:
+    """Whether the JSON *text* may have a credential: it contains such a name, or a name with an escape."""
+    return _names_json_secret(text) or _ESCAPED_LETTER.search(text) is not None
+
+
+def _names_json_secret(text: bytes) -> bool:
+    """Whether *text* contains the name of a credential."""
+    letters = text.lower().translate(None, b"-_")
+    return any(map(letters.__contains__, _JSON_SECRET_WORDS))
+
+
+def _without_json_secrets(content: bytes) -> tuple[bytes | None, set[str]]:
+    """Return the JSON *content* without its credentials, and these. It is ``None`` if JSON cannot be written so deep."""
+    secrets: set[str] = set()
+    try:
+        document = [load_json(content)]
+    except ValueError:
+        return content, secrets
+    if not _take_secrets(document, secrets):
+        return content, secrets
+    try:
+        return dump_json(document[0]), secrets
+    except TypeError:
+        return None, secrets
+
+
+def _take_secrets(document: list[Any], secrets: set[str]) -> bool:
+    """Replace the credentials in the JSON *document*, also in texts that are JSON, and add them to *secrets*.
+
+    Returns whether there are any. A credential is a text at the name of one, or in a list there.
+    """
+    has_any = False
+    containers: list[tuple[Any, bool]] = [(document, False)]
+    while containers:
+        container, is_secret = containers.pop()
+        is_object = type(container) is dict
+        for key, value in list(container.items() if is_object else enumerate(container)):
+            if is_object:
+                is_secret = _names_json_secret(key.encode())
+            if type(value) is dict or type(value) is list:
+                containers.append((value, is_secret))
+            elif type(value) is str and is_secret:
+                secrets.add(value)
+                container[key], has_any = PLACEHOLDER, True
+            elif (
+                type(value) is str
+                and len(value) > _MIN_LENGTH
+                and value.lstrip()[:1] in ("{", "[", '"')
+                and _may_hold_json_secret(value.encode())
+            ):
+                try:
+                    inner_document = [load_json(value)]
+                except ValueError:
+                    continue
+                if _take_secrets(inner_document, secrets):
+                    container[key], has_any = dump_json(inner_document[0]).decode(), True
+    return has_any
 
 
 @lru_cache(64)  # most exchanges have the headers of the one before
@@ -127,15 +217,15 @@ def _credentials_of(pairs: tuple[tuple[str, str], ...]) -> tuple[list[tuple[str,
     return secret_pairs, _credentials_in(secret_pairs)
 
 
-@lru_cache(64)
-def _forms_of(values: frozenset[str]) -> tuple[bytes, ...]:
+def _forms_of(values: Iterable[str]) -> tuple[bytes, ...]:
     """Return the forms in which the credentials *values* may appear, the longest first."""
     long_values = [value for value in values if len(value) >= _MIN_LENGTH]
-    forms = {
-        form for value in long_values for form in (value, value.replace("/", r"\/"), *encoded_forms(value))
-    }
+    forms = {form for value in long_values for form in (value, *encoded_forms(value))}
     sorted_forms = sorted((form for form in forms if len(form) >= _MIN_LENGTH), key=len, reverse=True)
-    return tuple(form.encode() for form in sorted_forms)
+    return tuple(form.encode(errors="replace") for form in sorted_forms)
+
+
+_known_forms_of: Final = lru_cache(64)(_forms_of)
 
 
 def _credentials_in(secret_pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
@@ -148,7 +238,19 @@ def _credentials_in(secret_pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
             credentials.update(re.findall(r"=([^\s;]+)", value))
         else:
             credentials.update(re.split(r"[\s,]+", value))
+            credentials.update(word.strip(",") for word in value.split())
+        if value[:6].lower() == "basic ":
+            credentials |= _basic_credentials(value[6:])
     return frozenset(credentials)
+
+
+def _basic_credentials(value: str) -> set[str]:
+    """Return the user and the password in *value*, of an ``Authorization: Basic``."""
+    try:
+        text = b64decode(value).decode()
+    except ValueError:
+        return set()
+    return {text, *text.split(":", 1)}
 
 
 def _secret_pairs(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -215,7 +317,7 @@ def record_of(
     """
     site, status = exchange.site, exchange.status
     request_headers, headers = exchange.request_headers, exchange.headers
-    secrets = Secrets(exchange.url, request_headers, exchange.content)
+    secrets = Secrets(exchange.url, request_headers, exchange.content, headers)
     body_read = _Body(exchange, secrets, keep_bytes, registry)
     is_complete = not (body_read.is_cut or body_read.failure or exchange.error or exchange.was_abandoned)
     has_no_answer = not site.gives_answer and status is not None and status < 400
@@ -253,7 +355,6 @@ def record_of(
         ),
         status=status,
         headers=headers,
-        body=b"" if facts_alone else body_read.body,
         tokens=tokens,
         is_cut=body_read.is_cut,
         is_complete=is_complete,
@@ -265,17 +366,22 @@ def record_of(
         ),
         chunk_times=tuple(moment - exchange.started for moment in exchange.times),
     )
+    body = b"" if facts_alone else body_read.body
     if has_no_answer and (is_complete or body_read.is_cut):
-        return make_record()
+        return make_record(body=body)
     try:
         provider, is_guessed = _provider(exchange, body_read.body, registry, dialects)
         reader = _AnswerReader(exchange, body_read, provider, registry, is_stream=is_stream)
     except CrosswalkError as error:
-        return make_record(error=error.with_traceback(None), is_cancelled=exchange.was_abandoned)
+        return make_record(body=body, error=error.with_traceback(None), is_cancelled=exchange.was_abandoned)
     if reader.error is not None:
         dialects.pop(_server(exchange), None)  # another server may have taken its place
     response, cost = reader.response, None
     if response is not None:
+        if secrets.appear_in_texts(response):  # in pieces or with escapes, so that its bytes do not show it
+            response, body = secrets.redact_response(response), body and PLACEHOLDER.encode()
+            if isinstance(reader.error, MappingError):
+                reader.error.partial = response
         if is_guessed:
             response = _with_guessed_provider(response)
         id = request_id_of(headers)
@@ -284,6 +390,7 @@ def record_of(
         cost = cost_of(response) if with_prices else response.usage.cost
     return make_record(
         provider=provider,
+        body=body,
         response=response,
         error=reader.error,
         is_complete=is_complete or reader.is_complete,

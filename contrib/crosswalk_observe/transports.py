@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property, partial, wraps
 from inspect import isawaitable
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
 
@@ -109,13 +109,14 @@ def send(
     except BaseException as error:
         exchange.failed(as_builtin_error(error))
         raise
-    _watch(exchange, layer, result, arguments, options)
+    watch(exchange, layer, result, arguments, options)
     return result
 
 
-def _watch(
+def watch(
     exchange: WatchedExchange, layer: Layer, result: Any, arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> None:
+    """Report *result* of the function of *layer* to *exchange*."""
     try:
         layer.watch(exchange, result, *arguments, **options)
     except Exception as error:
@@ -156,7 +157,7 @@ def replaced_async(
         except BaseException as error:
             exchange.failed(as_builtin_error(error))
             raise
-        _watch(exchange, layer, result, arguments, options)
+        watch(exchange, layer, result, arguments, options)
         return result
 
     return call
@@ -199,12 +200,12 @@ class _Transport:
     @cached_property
     def handle_request(self) -> Callable[[Any], Any]:
         watcher = self._watcher
-        return replaced(FUNCTION, lambda: watcher, self._inner.handle_request)
+        return replaced(_layer_of(self._inner), lambda: watcher, self._inner.handle_request)
 
     @cached_property
     def handle_async_request(self) -> Callable[[Any], Awaitable[Any]]:
         watcher = self._watcher
-        return replaced_async(FUNCTION, lambda: watcher, self._inner.handle_async_request)
+        return replaced_async(_layer_of(self._inner), lambda: watcher, self._inner.handle_async_request)
 
     def __enter__(self) -> Any:
         self._inner.__enter__()
@@ -226,14 +227,20 @@ class _Transport:
         return getattr(self._inner, name)
 
 
-def _describe(request: Any) -> Request | None:
-    if _library(request) is None:
+def _describe(transport: Any, request: Any) -> Request | None:
+    library = _library(request)
+    if library is None:
         return None
     try:
         content = request.content
-    except RuntimeError:  # a stream, or files, which are not a request to a model
-        content = None
-    return Request(request.method, str(request.url), _pairs(request.headers), content)
+    except (
+        RuntimeError
+    ):  # a redirected request has its bytes as a stream; other streams and files are not read here
+        content = b"".join(request.stream) if isinstance(request.stream, library.ByteStream) else None
+    headers = _pairs(request.headers)
+    for name, value in getattr(getattr(transport, "_pool", None), "_proxy_headers", ()):
+        headers.append((name.decode().lower(), value.decode()))  # the pool adds them to the request
+    return Request(request.method, str(request.url), headers, content)
 
 
 def _pairs(headers: Any) -> list[tuple[str, str]]:
@@ -242,7 +249,7 @@ def _pairs(headers: Any) -> list[tuple[str, str]]:
     return [(name.decode(encoding).lower(), value.decode(encoding)) for name, value in headers.raw]
 
 
-def _watch_answer(exchange: WatchedExchange, response: Any, request: Any) -> None:
+def _watch_answer(exchange: WatchedExchange, response: Any, _transport: Any, request: Any) -> None:
     library = _library(request)
     if not isinstance(response, library.Response):
         exchange.discard()
@@ -259,14 +266,17 @@ def _watch_answer(exchange: WatchedExchange, response: Any, request: Any) -> Non
         exchange.ended()
 
 
-def _watch_method(exchange: WatchedExchange, response: Any, _transport: Any, request: Any) -> None:
-    _watch_answer(exchange, response, request)
-
-
-FUNCTION = Layer("httpx", _describe, _watch_answer)
-"""The layer for a bound method of a transport."""
-METHOD = Layer("httpx", lambda _, request: _describe(request), _watch_method)
+METHOD = Layer("httpx", _describe, _watch_answer)
 """The layer for the method of a transport class."""
+
+
+def _layer_of(transport: Any) -> Layer:
+    """Return the layer for a bound method of *transport*."""
+
+    def watch(exchange: WatchedExchange, response: Any, request: Any) -> None:
+        _watch_answer(exchange, response, transport, request)
+
+    return Layer("httpx", partial(_describe, transport), watch)
 
 
 def _library(request: Any) -> Any:

@@ -22,6 +22,7 @@ from crosswalk_observe.exchange import (
     OpenCalls,
     WatchedExchange,
     call_of,
+    expected_request,
     is_suppressed,
     json_object,
     longest_wait,
@@ -238,12 +239,13 @@ class Watcher:
             return None
         try:
             site = self._hosts.site(url) if method == "POST" else self._hosts.fetched(url)
-            if site is None:
-                return None
-            body = json_object(content)
-            if not site.fits(body):
-                self._note_passed_over(site, url, site.why_not(body))
-                return None
+            body = {} if site is None else json_object(content)
+            if site is None or not site.fits(body):
+                if (expected := expected_request(url)) is None:
+                    if site is not None:
+                        self._note_passed_over(site, url, site.why_not(body))
+                    return None
+                site, body = expected.site, json_object(content)
             exchange = WatchedExchange(self, site, method, url, headers, content, body)
             self._start(exchange)
             return exchange
@@ -289,7 +291,7 @@ class Watcher:
         """Forget *exchange* without a record."""
         with self._lock:
             self.release(exchange)
-            self._end_call_later(exchange, None, 0.0)
+            self._end_call_later(exchange, None, exchange.next_wait)
 
     def _end_call_later(
         self, exchange: WatchedExchange, record: ObservedExchange | None, wait: float | None
@@ -302,8 +304,8 @@ class Watcher:
         """End the operations of the calls that are over."""
         with self._lock:
             calls = self._calls.take_ended(all_of_them=all_of_them)
-        for call in calls:
-            self._sinks.end(call)
+        if calls:
+            self._sinks.end(calls)
 
     def deliver(self, exchange: WatchedExchange) -> None:
         """Queue *exchange*, which has ended, for mapping."""
@@ -390,16 +392,20 @@ class Watcher:
                 self._in_background = False
         for exchange in open_exchanges:
             exchange.abandoned()
-        self.flush(timeout)
-        with self._lock:
-            self._is_closed = True
-            for waiting_exchange in self._waiting_exchanges:
-                self._drop(waiting_exchange)
-            self._waiting_exchanges.clear()
-            self._state_condition.notify_all()
-        self._end_calls(all_of_them=True)
-        self._diagnostics.note_dropped(self._dropped_count)
-        self._sinks.close()
+        try:
+            self.flush(timeout)
+        finally:
+            with self._lock:
+                self._is_closed = True
+                for waiting_exchange in self._waiting_exchanges:
+                    self._drop(waiting_exchange)
+                self._waiting_exchanges.clear()
+                self._state_condition.notify_all()
+            try:
+                self._end_calls(all_of_them=True)
+            finally:
+                self._diagnostics.note_dropped(self._dropped_count)
+                self._sinks.close()
 
     def __enter__(self) -> Watcher:
         return self
@@ -455,13 +461,14 @@ class Watcher:
                 self.release(exchange)
             with self._lock:
                 self._end_call_later(exchange, record, longest_wait(exchange))
-            self._end_calls()
-            if record is None:
-                return
-            if record.error is not None:
-                self.report(f"reading an answer of {record.provider}", record.error)
-            self._sinks.take(record, exchange.call)
-            self._diagnostics.note_dropped(self._dropped_count)
+            try:
+                self._end_calls()
+            finally:
+                if record is not None:
+                    if record.error is not None:
+                        self.report(f"reading an answer of {record.provider}", record.error)
+                    self._sinks.take(record, exchange.call)
+                    self._diagnostics.note_dropped(self._dropped_count)
 
     # ---------------------------------------------------------------------------------- what it says
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import random
 import re
@@ -582,11 +583,27 @@ class Redaction:
         return "Redaction()"
 
 
+_ESCAPED_BYTE: Final = re.compile("%[0-9A-F]{2}")
+_UNQUOTED_CHARACTERS: Final = ("", "/", "!*'()~", "!*'();:@&=+$,/?#~")
+"""The characters that encoders of URLs leave as they are: Python's two, and JavaScript's two."""
+
+
 def encoded_forms(value: str) -> Iterator[str]:
-    """Return the encodings of *value*, also amid other text."""
-    yield quote(value, safe="")
-    value_bytes = value.encode()
+    """Return the encodings of *value*, also amid other text: in URLs, JSON, hex and base64."""
+    for unquoted_characters in _UNQUOTED_CHARACTERS:
+        quoted_text = quote(value, safe=unquoted_characters, errors="replace")
+        yield quoted_text
+        yield _ESCAPED_BYTE.sub(lambda escape: escape[0].lower(), quoted_text)
+    json_texts = [json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]]
+    for json_text in (
+        *json_texts,
+        *[json.dumps(text)[1:-1] for text in json_texts],
+    ):  # also in a text that is JSON
+        yield json_text
+        yield json_text.replace("/", r"\/")
+    value_bytes = value.encode(errors="replace")
     yield value_bytes.hex()
+    yield value_bytes.hex().upper()
     for byte_offset in range(3):  # its position in a group of three bytes decides its base64 form
         base64_text = base64.b64encode(bytes(byte_offset) + value_bytes).rstrip(b"=").decode()
         # The first characters hold bits of the text before, the last one may hold bits of the text behind.

@@ -221,7 +221,25 @@ def test_a_connection_that_breaks_reaches_application_and_record(
     assert (info.kind.value, info.code) == ("server", "connection_lost")
 
 
-@pytest.mark.parametrize(("stack", "way"), both(["aiohttp any", "requests content None", "urllib3 stream"]))
+@pytest.mark.parametrize("way", ["given", "installed"])
+def test_a_body_that_breaks_off_while_all_of_it_is_read_is_kept_as_far_as_it_came(
+    way: str, server: ReplayServer, watch: Watch, seen: Seen
+) -> None:
+    server.add(capture(STREAM), Cut(after_events=5))
+    with pytest.raises(aiohttp.ClientPayloadError):
+        asked(STACKS["aiohttp read"], way, watch(), server.url + CHAT)
+    record = seen.one
+    assert record.body != b""
+    assert capture(STREAM).body.startswith(record.body)
+    assert record.response is not None
+    assert record.response.finish_reason == "error"
+    assert record.response.error_info is not None
+    assert record.response.error_info.code == "connection_lost"
+    assert record.response.segments[0].content != ""
+    assert not record.is_complete
+
+
+@pytest.mark.parametrize(("stack", "way"), both(["aiohttp any", "requests content None"]))
 def test_a_server_that_is_not_there(stack: str, way: str, watch: Watch, seen: Seen) -> None:
     with ReplayServer() as gone:
         url = gone.url
@@ -266,16 +284,6 @@ def test_a_session_that_unpacks_nothing(way: str, server: ReplayServer, watch: W
 
     assert asyncio.run(run()) == PACKED
     assert seen.one.body == capture(STREAM).body
-
-
-def test_a_redirect_is_followed_and_recorded_once(server: ReplayServer, watch: Watch, seen: Seen) -> None:
-    watcher = watch()
-    for stack in ("aiohttp read", "requests content", "urllib3 data"):
-        server.add(Answer((b"",), status=307, headers={"Location": CHAT}))
-        server.add(capture(STREAM))
-        assert asked(STACKS[stack], "installed", watcher, server.url + CHAT) == capture(STREAM).body
-        assert seen.pop().status == 200
-        assert not seen
 
 
 def test_what_nobody_wants_to_watch_passes(server: ReplayServer, watch: Watch, seen: Seen) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,67 @@ def test_a_sink_that_is_interrupted_does_not_end_the_watching(caplog: pytest.Log
     assert len(seen) == 2
     messages = [record.getMessage() for record in caplog.records]
     assert messages == ["a sink failed with KeyboardInterrupt (logged once)"]
+
+
+class ClosingSink(Seen):
+    is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Interrupted(Seen):
+    """A sink that is interrupted whatever it does."""
+
+    def __call__(self, record: ObservedExchange) -> None:  # type: ignore[override]
+        self.append(record)
+        raise KeyboardInterrupt
+
+    def close(self) -> None:
+        raise KeyboardInterrupt
+
+
+class InterruptedOperation(Interrupted):
+    """One that begins an operation for each call."""
+
+    def started(self, exchange: WatchedExchange) -> InterruptedOperation:
+        return self
+
+    def current(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    end = Interrupted.__call__
+
+
+@pytest.mark.parametrize("kind", [Interrupted, InterruptedOperation])
+@pytest.mark.parametrize("in_background", [False, True])
+def test_every_sink_gets_what_is_there_when_one_is_interrupted(
+    kind: type[Interrupted], in_background: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, last = kind(), kind(), ClosingSink()
+    watcher = Watcher(first, second, last, providers=HOST, in_background=in_background)
+    for _ in range(2):
+        with nullcontext() if in_background else pytest.raises(KeyboardInterrupt):
+            ask(watcher)
+    watcher.flush(60)
+    with pytest.raises(KeyboardInterrupt):
+        watcher.close()
+    assert [len(sink) for sink in (first, second, last)] == [2, 2, 2]
+    assert last.is_closed
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["a sink failed with KeyboardInterrupt (logged once)"] * in_background
+
+
+def test_every_call_ends_when_a_sink_is_interrupted() -> None:
+    first, last = InterruptedOperation(), InterruptedOperation()
+    watcher = Watcher(first, last, providers=HOST, in_background=False)
+    for _ in range(2):
+        exchange = watcher.begin("POST", URL, {"X-Stainless-Retry-Count": "0"}, b'{"model": "tiny"}')
+        assert exchange is not None
+        exchange.failed(ConnectionError())
+    with pytest.raises(KeyboardInterrupt):
+        watcher.flush()
+    assert [len(sink) for sink in (first, last)] == [2, 2]
 
 
 def test_sinks_are_closed_once_and_nothing_is_watched_any_more() -> None:

@@ -1,0 +1,336 @@
+"""A credential of an exchange is nowhere in its record, however it was sent and however the server repeats it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import httpx2
+import pytest
+
+from crosswalk import to_json
+from crosswalk.testing import Answer, ReplayServer
+from crosswalk_observe import CaptureFolder, ObservedExchange, Watcher, install, uninstall
+
+from .conftest import Seen, Watch, capture
+from .test_records import observe
+
+KEY = "wombat-ÄÖ/1234+56=78'\"\\"
+PLAIN_KEY = "wombat-1234-5678"
+
+
+@pytest.fixture(autouse=True)
+def _taken_back() -> Iterator[None]:
+    yield
+    uninstall()
+
+
+def all_of(record: ObservedExchange) -> str:
+    """Everything that *record* says."""
+    parts = [record, record.url, record.headers, record.body.decode(), record.request.headers]
+    parts += [(record.request.body or b"").decode(), record.request.options]
+    if record.response is not None:
+        parts += [to_json(record.response).decode(), record.response.attempts, record.response.error_info]
+    partial = getattr(record.error, "partial", None)
+    parts += [record.error, partial and to_json(partial).decode()]
+    return " ".join(map(str, parts))
+
+
+def refused(text: str) -> bytes:
+    return b'{"error": {"message": "no such key: %s!", "type": "t"}}' % text.encode()
+
+
+def event(**delta: Any) -> bytes:
+    more = {"index": delta.pop("index", 0), "finish_reason": delta.pop("finish_reason", None)}
+    if "logprobs" in delta:
+        more["logprobs"] = {"content": delta.pop("logprobs")}
+    chunk = {
+        "id": "c",
+        "object": "chat.completion.chunk",
+        "model": "m",
+        "choices": [{**more, "delta": delta}],
+    }
+    return b"data: %s\n\n" % json.dumps(chunk).encode()
+
+
+END = event(finish_reason="stop") + b"data: [DONE]\n\n"
+STREAM = {"content-type": "text/event-stream"}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        KEY.encode().hex(),
+        KEY.encode().hex().upper(),
+        quote(KEY, safe=""),
+        quote(KEY, safe="").lower(),
+        quote(KEY),
+        quote(KEY, safe="!*'()~"),
+        quote(KEY, safe="!*'();:@&=+$,/?#~"),
+        json.dumps(KEY)[1:-1],
+        json.dumps(KEY, ensure_ascii=False)[1:-1].replace("/", r"\/"),
+        json.dumps(json.dumps(KEY)[1:-1])[1:-1],
+        base64.b64encode(KEY.encode()).decode(),
+        base64.urlsafe_b64encode(f"x{KEY}".encode()).decode(),
+    ],
+)
+def test_every_form_of_a_credential_is_replaced(form: str) -> None:
+    asked = {"model": "tiny", "api_key": KEY}
+    record = observe(refused(form), status=401, asked=json.dumps(asked).encode())
+    assert record.response is not None
+    assert record.response.error_info is not None
+    assert "<secret>" in record.response.error_info.message
+    assert "wombat" not in all_of(record)
+    assert form not in all_of(record)
+
+
+BASIC = base64.b64encode(b"me:pass-word-1234").decode()
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({"Authorization": f"Basic {BASIC}"}, "pass-word-1234"),
+        ({"Authorization": f"basic {BASIC}"}, f"me:pass-word-1234 or {BASIC}"),
+        ({"Authorization": "Basic pass-word-1234"}, "pass-word-1234"),  # not base64
+        ({"X-Api-Key": "pass-wor,d-1234"}, "pass-wor,d-1234"),
+        ([("X-Api-Key", "pass-word-1234"), ("X-Api-Key", "pass-word-5678")], "pass-word-1234 pass-word-5678"),
+    ],
+)
+def test_every_part_of_a_header_s_value_is_a_credential(headers: Any, said: str) -> None:
+    record = observe(refused(said), status=401, sent=headers)
+    assert "pass-wor" not in all_of(record)
+    assert BASIC not in all_of(record)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"api_key": [PLAIN_KEY]},
+        {"headers": {"X-API-Key": [["short"], PLAIN_KEY]}},
+        {"Secret": PLAIN_KEY, "a": ["nothing"]},
+        {"messages": [{"tool_calls": [{"function": {"arguments": json.dumps({"api_key": PLAIN_KEY})}}]}]},
+        {"a": json.dumps([json.dumps({"b": [{"PASSWORD": f"Bearer {PLAIN_KEY}"}]})])},
+        {"a": json.dumps(json.dumps({"access-token": PLAIN_KEY}))},
+    ],
+)
+def test_a_credential_in_json_is_replaced_wherever_it_stands(asked: dict[str, Any]) -> None:
+    content = json.dumps({"model": "tiny", **asked, "note": f"use {PLAIN_KEY}", "big": 2**70})
+    record = observe(refused(PLAIN_KEY), status=401, asked=content.encode())
+    assert "wombat" not in all_of(record)
+    assert "short" not in all_of(record)
+    assert record.request.body is not None
+    sent = json.loads(record.request.body)
+    assert (sent["model"], sent["note"], sent["big"]) == ("tiny", "use <secret>", 2**70)
+    assert sent.keys() == {"model", *asked, "note", "big"}
+
+
+def test_a_name_with_escapes_is_the_same_name() -> None:
+    asked = rb'{"model":"tiny","api\u005fkey":"%s"}' % PLAIN_KEY.encode()
+    record = observe(refused(PLAIN_KEY), status=401, asked=asked)
+    assert record.request.body == b'{"model":"tiny","api_key":"<secret>"}'
+    assert "wombat" not in all_of(record)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"secret": "a',
+        '"password" is a word',
+        "[the secret is out]",
+        '{"secret": {"type": "string"}}',
+        '{"api_key": 5, "big": 1.10}',
+    ],
+)
+def test_what_is_no_credential_stays_as_it_was_sent(text: str) -> None:
+    asked = json.dumps({"model": "tiny", "messages": [{"content": text}], "temperature": 1.10}, indent=2)
+    assert observe(refused("x"), status=401, asked=asked.encode()).request.body == asked.encode()
+
+
+def test_a_request_that_is_not_json_is_not_searched() -> None:
+    record = observe(refused("a word"), status=401, asked=b'{"secret": "a word')
+    assert record.request.body is None
+    assert b"a word" in record.body
+
+
+def test_of_many_credentials_in_json_all_are_replaced_there_and_the_longest_elsewhere() -> None:
+    keys = {f"api_key_{number}": f"{number:0{20 + number}}" for number in range(60)}
+    record = observe(
+        refused(" ".join(keys.values())), status=401, asked=json.dumps({"model": "tiny", **keys}).encode()
+    )
+    assert record.request.body is not None
+    assert set(json.loads(record.request.body).values()) == {"tiny", "<secret>"}
+    assert record.body.count(b"<secret>") == 60 - 10
+    assert keys["api_key_9"].encode() in record.body
+
+
+def test_a_body_that_cannot_be_written_without_its_credential_is_left_out() -> None:
+    asked = b'{"model":"tiny","secret":"%s","deep":%s1%s}' % (PLAIN_KEY.encode(), b"[" * 300, b"]" * 300)
+    record = observe(refused(PLAIN_KEY), status=401, asked=asked)
+    assert record.request.body is None
+    assert "wombat" not in all_of(record)
+    nothing_to_replace = b'{"model":"tiny","secret":1,"deep":%s1%s}' % (b"[" * 300, b"]" * 300)
+    assert observe(refused("x"), status=401, asked=nothing_to_replace).request.body == nothing_to_replace
+
+
+@pytest.mark.parametrize(
+    ("cookie", "value"),
+    [
+        ("sid=session-1234567; Path=/v1/chat/completions; HttpOnly", "session-1234567"),
+        ("a=1; Expires=Wed, 09 Jun 2027 10:18:14 GMT, b=session-1234567; Max-Age=1", "session-1234567"),
+        ('__Host-a="session-1234567"', "session-1234567"),
+    ],
+)
+def test_a_cookie_that_the_answer_sets_is_a_credential(cookie: str, value: str) -> None:
+    record = observe(
+        refused(f"{value} at /v1/chat/completions in 2027"), status=401, headers={"Set-Cookie": cookie}
+    )
+    assert record.headers["set-cookie"] == "<secret>"
+    assert value not in all_of(record)
+    assert b"<secret> at /v1/chat/completions in 2027" in record.body
+    assert record.url.endswith("/v1/chat/completions")
+
+
+SPLIT = [PLAIN_KEY[:3], PLAIN_KEY[3:9], PLAIN_KEY[9:]]
+
+
+def tokens(text: str) -> list[dict[str, Any]]:
+    return [{"token": text, "logprob": -1.0, "bytes": [*text.encode()], "top_logprobs": []}]
+
+
+@pytest.mark.parametrize(
+    "delta_of",
+    [
+        lambda piece: {"content": piece},
+        lambda piece: {"reasoning_content": piece},
+        lambda piece: {"content": piece, "logprobs": tokens(piece)},
+        lambda piece: {"tool_calls": [{"index": 0, "function": {"arguments": piece}}]},
+    ],
+)
+def test_a_credential_that_a_stream_repeats_in_pieces_is_replaced(
+    delta_of: Callable[[str], dict[str, Any]],
+) -> None:
+    begin = [event(content="It is "), event(tool_calls=[{"index": 0, "id": "t", "function": {"name": "f"}}])]
+    pieces = [event(**delta_of(piece)) for piece in SPLIT]
+    record = observe(*begin, *pieces, END, headers=STREAM, sent={"X-Api-Key": PLAIN_KEY})
+    assert record.response is not None
+    assert record.response.finish_reason == "tool_calls"
+    assert record.is_complete
+    assert "<secret>" in to_json(record.response).decode()
+    assert not any(piece in all_of(record) for piece in SPLIT)
+    assert record.body == b"<secret>"
+
+
+def test_an_answer_with_a_credential_in_pieces_becomes_no_capture(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pieces = [event(content=piece) for piece in SPLIT]
+    with Watcher(CaptureFolder(tmp_path), in_background=False) as watcher:
+        url, content = "http://127.0.0.1:8000/v1/chat/completions", b'{"model": "tiny"}'
+        exchange = watcher.begin("POST", url, {"X-Api-Key": PLAIN_KEY}, content)
+        assert exchange is not None
+        exchange.answered(200, STREAM)
+        exchange.chunk(b"".join(pieces) + END)
+        exchange.ended()
+    assert [*tmp_path.iterdir()] == []
+    assert "it holds what looks like a key" in caplog.text
+
+
+def test_choices_that_come_in_turns_repeat_no_credential_either() -> None:
+    pieces = [event(content=piece, index=index) for piece in SPLIT for index in (0, 1)]
+    ends = event(finish_reason="stop", index=1) + END
+    record = observe(*pieces, ends, headers=STREAM, sent={"X-Api-Key": PLAIN_KEY})
+    assert record.response is not None
+    assert [record.response.text, record.response.alternatives[0].message.content] == ["<secret>"] * 2
+    assert not any(piece in all_of(record) for piece in SPLIT)
+    only_the_second = event(content="Hi") + b"".join(pieces[1::2]) + ends
+    record = observe(only_the_second, headers=STREAM, sent={"X-Api-Key": PLAIN_KEY})
+    assert record.response is not None
+    assert (record.response.text, record.response.alternatives[0].message.content) == ("Hi", "<secret>")
+
+
+def test_a_stream_that_breaks_off_repeats_no_credential_either() -> None:
+    pieces = [event(content=piece) for piece in SPLIT]
+    record = observe(*pieces, b"data: {\n\n", headers=STREAM, sent={"X-Api-Key": PLAIN_KEY})
+    assert record.error is not None
+    assert record.response is not None
+    assert record.response.text == "<secret>"
+    assert not any(piece in all_of(record) for piece in SPLIT)
+
+
+def test_a_credential_with_needless_escapes_is_replaced() -> None:
+    body = capture("vllm/chat_think.response.json").body
+    said = json.loads(body)["choices"][0]["message"]["content"]
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in PLAIN_KEY).encode()
+    record = observe(
+        body.replace(json.dumps(said).encode(), b'"%s"' % escaped), sent={"X-Api-Key": PLAIN_KEY}
+    )
+    assert record.response is not None
+    assert record.response.text == "<secret>"
+    assert record.body == b"<secret>"
+
+
+# ----------------------------------------------------------------- passwords of addresses and proxies
+
+ASKED = {"model": "tiny"}
+PASSWORD = "pass-word-1234"
+
+
+def by_aiohttp(url: str, **options: Any) -> None:
+    aiohttp = pytest.importorskip("aiohttp")
+
+    async def ask() -> None:
+        async with aiohttp.ClientSession() as session, session.post(url, json=ASKED, **options) as answer:
+            await answer.read()
+
+    asyncio.run(ask())
+
+
+def by_urllib3(url: str, proxy: str) -> None:
+    urllib3 = pytest.importorskip("urllib3")
+    headers = urllib3.make_headers(proxy_basic_auth=f"me:{PASSWORD}")
+    with urllib3.ProxyManager(proxy.replace(f"me:{PASSWORD}@", ""), proxy_headers=headers) as manager:
+        manager.request("POST", url, json=ASKED)
+
+
+def by_requests(url: str, proxy: str) -> None:
+    pytest.importorskip("requests").post(url, json=ASKED, proxies={"http": proxy})
+
+
+BY_PROXY: dict[str, Callable[[str, str], object]] = {
+    "httpx": lambda url, proxy: httpx.post(url, json=ASKED, proxy=proxy),
+    "httpx2": lambda url, proxy: httpx2.post(url, json=ASKED, proxy=proxy),
+    "aiohttp": lambda url, proxy: by_aiohttp(url, proxy=proxy),
+    "requests": by_requests,
+    "urllib3": by_urllib3,
+}
+
+
+@pytest.mark.parametrize("client", BY_PROXY)
+def test_the_password_of_a_proxy_is_a_credential(
+    client: str, server: ReplayServer, watch: Watch, seen: Seen
+) -> None:
+    server.add(Answer((f"who is me:{PASSWORD}, {BASIC}?".encode(),), 407, {"Content-Type": "text/plain"}))
+    install(watch(include=["vllm.example"]))
+    BY_PROXY[client](
+        "http://vllm.example/v1/chat/completions", server.url.replace("http://", f"http://me:{PASSWORD}@")
+    )
+    assert seen.one.body == b"who is <secret>, <secret>?"
+    assert seen.one.request.headers["proxy-authorization"] == "<secret>"
+    assert PASSWORD not in all_of(seen.one)
+
+
+def test_the_password_of_an_address_is_a_credential(server: ReplayServer, watch: Watch, seen: Seen) -> None:
+    server.add(Answer.failure(401, message=PASSWORD), times=None)
+    install(watch())
+    url = server.url.replace("http://", f"http://me:{PASSWORD}@") + "/v1/chat/completions"
+    by_aiohttp(url)
+    httpx2.post(url, json=ASKED)
+    assert [b"<secret>" in record.body for record in seen] == [True, True]
+    assert not any(PASSWORD in all_of(record) for record in seen)
