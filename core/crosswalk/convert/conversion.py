@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -168,7 +168,10 @@ def carried(response: ChatResponse, body_of: BodyOf) -> ChatResponse | None:
     return original
 
 
-_MEASURED_FIELDS: Final = ("request_duration_seconds", "time_to_first_token_seconds", "provider_id")
+_MEASURED_FIELDS: Final = (
+    *("request_duration_seconds", "time_to_first_token_seconds", "tokens_per_second"),
+    "provider_id",
+)
 """Metadata that differ between two readings of the same bytes."""
 
 
@@ -180,11 +183,19 @@ def _seen(response: ChatResponse) -> dict[str, Any]:
     for name in ("id", "created"):
         if provenance.get(name) == Provenance.SYNTHETIC:
             value.pop(name, None)
+    if provenance.get("model") in (
+        Provenance.ABSENT,
+        Provenance.DERIVED,
+    ):  # of the request, where it is known
+        for holder, name in ((value, "model"), (metadata, "model_id"), (provenance, "model")):
+            holder.pop(name, None)
     value.pop("attempts", None)
     for name in _MEASURED_FIELDS:
         metadata.pop(name, None)
     for name in ("metadata.request_duration", "metadata.time_to_first_token"):
         provenance.pop(name, None)
+    if not provenance:
+        metadata.pop("provenance", None)
     return value
 
 
@@ -360,18 +371,30 @@ def check_losses(report: ConversionReport, policy: LossPolicy) -> None:
         raise DangerousLossError(report.form.label, report.dangerous)
 
 
-def original_of(response: ChatResponse, registry: Registry | None) -> ChatResponse:
-    """Return the answer that *response* carries, or *response* itself if it carries none or was changed since."""
+def original_of(response: ChatResponse, registry: Registry | None = None) -> ChatResponse:
+    """Return the answer that *response* carries, or *response* itself if it carries none or was changed since.
+
+    Args:
+        response: an answer that was read, whole or from a stream. See *carry* of :func:`convert`.
+        registry: as for :func:`convert`.
+    """
     reader_id = reader_of(response)
     if reader_id is None:
         return response
     reread_response, frames = response, response.raw_events.frames
-    if reader_id != response.metadata.provider_id and len(frames) == 1:
+    if reader_id != response.metadata.provider_id and frames:
         try:
-            reread_response = _read(frames[0], reader_id, registry)
+            reread_response = _read(_body_of(frames), reader_id, registry)
         except CrosswalkError:
             return response
     return carried(reread_response, partial(body_in, registry)) or response
+
+
+def _body_of(frames: Sequence[bytes]) -> bytes:
+    """Return *frames* as they may have come: one as a body, several as a stream."""
+    if len(frames) == 1:
+        return frames[0]
+    return b"".join(b"data: %b\n\n" % frame for frame in (*frames, b"[DONE]"))
 
 
 def body_in(registry: Registry | None, response: ChatResponse, form: WireForm) -> Event:
@@ -535,6 +558,9 @@ class StreamConverter:
         carry: as for :func:`convert`. The last event has the member, and the first one its version.
         losses: as for :func:`convert`. A dangerous loss ends the stream before its last events.
 
+    Attributes:
+        has_told: whether there were events. Those of a stream that carries an answer come at its end.
+
     Raises:
         ConversionError: there is no such form. PluginError: the form's provider is not installed, or broken.
     """
@@ -558,7 +584,7 @@ class StreamConverter:
         mapper = known_registry(registry).mapper(self._writer.form.provider)
         self._reader = Reader(mapper, ReaderOptions(**GENEROUS, limits=UNLIMITED))
         self._parts = Parts()
-        self._has_begun = self._has_told = False
+        self._has_begun = self.has_told = False
         self._held_deltas: list[ResponseDelta] | None = None  # of a stream that carries an answer
         self._report: ConversionReport | None = None
 
@@ -595,14 +621,19 @@ class StreamConverter:
         if delta.finish_reason is not None:
             writer.end(delta.finish_reason, delta.raw_finish_reason, delta.choice)
 
-    def finish(self, response: ChatResponse) -> Iterator[Event]:
-        """Return the last events. *response* is the sum of the deltas, with which the report compares.
+    def finish(self, response: ChatResponse, original: ChatResponse | None = None) -> Iterator[Event]:
+        """Return the last events.
+
+        Args:
+            response: the sum of the deltas, with which the report compares.
+            original: what to write in place of the answer that *response* carries, or ``None`` for that itself. See
+                :func:`original_of`.
 
         Raises:
             DangerousLossError: the form cannot express a fact that matters for acting on the answer.
         """
-        original = original_of(response, self._registry)
-        if original is response or self._has_told:
+        original = original_of(response, self._registry) if original is None else original
+        if original is response or self.has_told:
             yield from self.release()
             last_events = list(self._told(ending(self._writer, response)))
         else:
@@ -647,9 +678,9 @@ class StreamConverter:
         for event in events:
             drain(self._reader.read(self._writer.frame(event)))
             event = self._writer.spelled(event)
-            if self._carries and not self._has_told:
+            if self._carries and not self.has_told:
                 self._writer.top_of(event)[MEMBER] = {"version": _VERSION}
-            self._has_told = True
+            self.has_told = True
             yield event
 
 
