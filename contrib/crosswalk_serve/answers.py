@@ -481,7 +481,7 @@ class StreamWriter:
 
     Args:
         incoming: what the client has asked.
-        partial: gives what has come so far, such as ``lambda: stream.partial``; asked once, with the first event.
+        head: gives what is known beside the content, such as ``lambda: stream.head``; asked with the first event.
         token: as for :func:`addressed`.
         server_model: the server's name for the model.
         seal: gives the seal of the complete answer.
@@ -496,7 +496,7 @@ class StreamWriter:
     def __init__(
         self,
         incoming: Incoming,
-        partial: Callable[[], ChatResponse],
+        head: Callable[[], ChatResponse],
         token: str = "",
         server_model: str | None = None,
         seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
@@ -511,7 +511,7 @@ class StreamWriter:
         self._custom_calls = CustomCalls(self._names)
         self._converter = StreamConverter(
             incoming.form,
-            lambda: addressed(incoming, partial(), token, server_model),
+            lambda: addressed(incoming, head(), token, server_model),
             request=options_of(incoming),
         )
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _USAGE_ON_REQUEST_FORMS

@@ -437,7 +437,7 @@ class GatewayExchange(Exchange):
         if sent is not None and not self._is_mixed and is_native(self._incoming, sent):
             return Relay(self._incoming, sent, words)
         model = None if sent is None else sent.model
-        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, self._seal, words)
+        return StreamWriter(self._incoming, lambda: events.head, self.reply.id, model, self._seal, words)
 
     @property
     def _is_mixed(self) -> bool:
