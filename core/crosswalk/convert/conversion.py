@@ -137,8 +137,10 @@ def _without_member(segment: Segment) -> Segment:
 
 def _member(response: ChatResponse) -> Mapping[str, Any]:
     """Return the member of *response*, which for an error is in its payload, or empty if there is none."""
-    error = response.error_info
-    for holder in (None if error is None else error.raw, response.metadata.extensions):
+    error, extensions = response.error_info, response.metadata.extensions
+    if error is None and MEMBER not in extensions:
+        return {}
+    for holder in (None if error is None else error.raw, extensions):
         member = thaw(holder.get(MEMBER)) if isinstance(holder, Mapping) else None
         if isinstance(member, dict):
             return member
