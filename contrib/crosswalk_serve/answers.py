@@ -603,9 +603,8 @@ class StreamWriter:
             if self._shows_usage or event.get("choices") != [] or "usage" not in event:
                 if self._completes:
                     self._complete(event)
-                if self._words:
-                    reword(event, self._words)
-                frames.append(self._converter.frame(event))
+                is_changed = self._completes | (bool(self._words) and reword(event, self._words))
+                frames.append(self._converter.frame(event, is_changed=is_changed))
         return b"".join(frames)
 
     def _complete(self, event: dict[str, Any]) -> None:

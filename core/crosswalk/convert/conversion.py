@@ -546,6 +546,9 @@ def known_registry(registry: Registry | None) -> Registry:
 # Streams in another wire format, with each event as soon as its delta arrives.
 
 
+_UNREAD_BYTES: Final = 1 << 14
+
+
 class StreamConverter:
     """Turns deltas into the events of another form, one by one, for programs that drive their stream themselves.
 
@@ -588,6 +591,11 @@ class StreamConverter:
         self._parts = Parts()
         self._has_begun = self.has_told = False
         self._held_deltas: list[ResponseDelta] | None = None  # of a stream that carries an answer
+        self._unread_frames = (
+            bytearray()
+        )  # what was told and not read back, which is cheaper for many events at once
+        self._told_event: Event | None = None  # the last one, and its bytes
+        self._told_frame = b""
         self._report: ConversionReport | None = None
 
     def _writer_of(self, answer: Callable[[], ChatResponse]) -> Writer:
@@ -643,6 +651,7 @@ class StreamConverter:
             self._writer.learn(original.metadata.extensions)
             last_events = list(self._told(_told_by(self._writer, original)))
         writer = self._writer
+        self._read_back()
         drain(self._reader.finish())
         reread_response = self._reader.response()
         report = ConversionReport.of(
@@ -652,6 +661,7 @@ class StreamConverter:
         if self._carries:
             member = member_of(original, reread_response, functools.partial(body_in, self._registry))
             writer.top_of(next(event for event in reversed(last_events) if event))[MEMBER] = member
+            self._told_event = None
         self._report = report
         yield from last_events
 
@@ -661,9 +671,14 @@ class StreamConverter:
         yield from self._writer.fail(info)
         yield from self._writer.close()
 
-    def frame(self, event: Event) -> bytes:
-        """Return *event* as it is sent in a stream of the form."""
-        return self._writer.frame(event)
+    def frame(self, event: Event, *, is_changed: bool = True) -> bytes:
+        """Return *event* as it is sent in a stream of the form.
+
+        Args:
+            event: one that :meth:`feed`, :meth:`finish` or :meth:`fail` gave.
+            is_changed: whether the caller may have changed it. The last one that was not has its bytes already.
+        """
+        return self._told_frame if not is_changed and event is self._told_event else self._writer.frame(event)
 
     @property
     def report(self) -> ConversionReport:
@@ -678,12 +693,21 @@ class StreamConverter:
 
     def _told(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
-            drain(self._reader.read(self._writer.frame(event)))
-            event = self._writer.spelled(event)
-            if self._carries and not self.has_told:
-                self._writer.top_of(event)[MEMBER] = {"version": _VERSION}
+            self._told_frame = self._writer.frame(event)
+            self._unread_frames += self._told_frame
+            if len(self._unread_frames) > _UNREAD_BYTES:
+                self._read_back()
+            told_event = self._writer.spelled(event)
+            is_marked = self._carries and not self.has_told
+            if is_marked:
+                self._writer.top_of(told_event)[MEMBER] = {"version": _VERSION}
+            self._told_event = None if is_marked or told_event is not event else event
             self.has_told = True
-            yield event
+            yield told_event
+
+    def _read_back(self) -> None:
+        drain(self._reader.read(bytes(self._unread_frames)))
+        self._unread_frames.clear()
 
 
 class Deltas:
@@ -799,7 +823,11 @@ def convert_stream(
     """
     source = deltas if isinstance(deltas, DeltaStream) else Deltas(deltas, id, model, created)
     writer_class = WRITERS[WireForm.of(to)]
-    return ConvertedStream(source, writer_class, StreamConverter.frame, registry, carry=carry, losses=losses)
+    return ConvertedStream(source, writer_class, _frame, registry, carry=carry, losses=losses)
+
+
+def _frame(converter: StreamConverter, event: Event) -> bytes:
+    return converter.frame(event, is_changed=False)
 
 
 # ----------------------------------------------------------------------------------- typed
