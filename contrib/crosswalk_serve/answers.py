@@ -17,6 +17,7 @@ from crosswalk.convert import (
     WireForm,
     convert,
     error_body,
+    original_of,
 )
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.formats.writing import form_of_body, source_form
@@ -63,6 +64,12 @@ class Written:
     body: bytes
     status: int = 200
     losses: tuple[Loss, ...] = ()
+
+
+def carried(response: ChatResponse) -> ChatResponse:
+    """Return the answer that *response* carries, as what its server gave, or *response* itself if it carries none."""
+    original = original_of(response)
+    return response if original is response else attrs.evolve(original, attempts=response.attempts)
 
 
 def sealed(response: ChatResponse, seal: Segment) -> ChatResponse:
@@ -387,9 +394,11 @@ class Relay:
 
     Attributes:
         losses: the fields that did not go out. Always empty.
+        original: as for :class:`StreamWriter`. Always ``None``.
     """
 
     losses: tuple[Loss, ...] = ()
+    original: ChatResponse | None = None
 
     def __init__(self, incoming: Incoming, sent: Sent, words: Mapping[str, str] = _OPENAI) -> None:
         self._form = form = incoming.form
@@ -472,21 +481,22 @@ class StreamWriter:
 
     Args:
         incoming: what the client has asked.
-        partial: gives what has come so far, such as ``lambda: stream.partial``; asked once, with the first event.
+        head: gives what is known beside the content, such as ``lambda: stream.head``; asked with the first event.
         token: as for :func:`addressed`.
         server_model: the server's name for the model.
         seal: gives the seal of the complete answer.
         words: the client's words, see :func:`words_for`.
 
     Attributes:
-        losses: what the form could not say, once the stream has ended.
+        losses: what the form could not say of the answer, once the stream has ended.
+        original: that answer, or ``None`` if it is the server's own.
         told: for a client of Responses, the complete answer as it was told, once the stream has ended without an error.
     """
 
     def __init__(
         self,
         incoming: Incoming,
-        partial: Callable[[], ChatResponse],
+        head: Callable[[], ChatResponse],
         token: str = "",
         server_model: str | None = None,
         seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
@@ -501,7 +511,7 @@ class StreamWriter:
         self._custom_calls = CustomCalls(self._names)
         self._converter = StreamConverter(
             incoming.form,
-            lambda: addressed(incoming, partial(), token, server_model),
+            lambda: addressed(incoming, head(), token, server_model),
             request=options_of(incoming),
         )
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _USAGE_ON_REQUEST_FORMS
@@ -514,6 +524,7 @@ class StreamWriter:
         self._is_opaque = False
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
+        self.original: ChatResponse | None = None
         self.told: dict[str, Any] | None = None
 
     def feed(self, event: StreamEvent) -> bytes:
@@ -524,24 +535,30 @@ class StreamWriter:
             return self.fail(_BROKEN_OFF_ERROR)
         deltas = self._custom_calls.of(event.delta) if self._names else filter(None, (event.delta,))
         frames = b"".join(map(self._fed, self._ready(deltas)))
-        if event.response is not None:
-            response = with_custom_calls(event.response, self._names)
+        received = event.response
+        if received is not None:
+            original = received if self._converter.has_told else carried(received)
+            is_carried = original is not received
+            response = with_custom_calls(original, self._names)
             frames += b"".join(map(self._fed, self._ready(self._custom_calls.rest())))
-            seal = self._seal(event.response)
-            if seal is not None:
+            seal = self._seal(original)
+            if seal is not None and is_carried:
+                response = sealed(response, seal)
+            elif seal is not None:
                 frames += self._fed(ResponseDelta(segment=seal))
                 response = attrs.evolve(response, segments=(*response.segments, seal))
             frames += b"".join(map(self._fed, self._held_deltas))
             response = addressed(self._incoming, response, self._token, self._server_model)
+            self.original = response if is_carried else None
             try:
-                last = list(self._converter.finish(response))
+                last = list(self._converter.finish(received if is_carried else response, response))
                 frames += self._frames(last)
                 self.told = next((event["response"] for event in last if "response" in event), None)
                 losses = self._converter.report.losses
             except DangerousLossError as error:
                 frames += self.fail(info_of(error))
                 losses = error.losses
-            self.losses = losses if seal is None else unsealed(losses, len(response.segments) - 1)
+            self.losses = losses if seal is None else unsealed(losses, response.segments.index(seal))
             self._has_ended = True
         return frames
 
@@ -586,9 +603,8 @@ class StreamWriter:
             if self._shows_usage or event.get("choices") != [] or "usage" not in event:
                 if self._completes:
                     self._complete(event)
-                if self._words:
-                    reword(event, self._words)
-                frames.append(self._converter.frame(event))
+                is_changed = self._completes | (bool(self._words) and reword(event, self._words))
+                frames.append(self._converter.frame(event, is_changed=is_changed))
         return b"".join(frames)
 
     def _complete(self, event: dict[str, Any]) -> None:

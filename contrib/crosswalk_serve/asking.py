@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
+from crosswalk.formats.writing import source_form
 from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.endpoint import is_unstarted
 from crosswalk.service.setup import PreparedRequest
@@ -25,6 +26,7 @@ from crosswalk.wire.fields import Fields
 from crosswalk_serve.answers import (
     Relay,
     StreamWriter,
+    carried,
     error_frame,
     is_native,
     native_body,
@@ -360,13 +362,14 @@ class GatewayExchange(Exchange):
         if error is not None and not (_is_paid(response) and self._keeps_content(response, error)):
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
+        original = carried(response)
         try:
-            written = whole(self._incoming, response, self.reply.id, self._seal, is_mixed=self._is_mixed)
+            written = whole(self._incoming, original, self.reply.id, self._seal, is_mixed=self._is_mixed)
         except ConversionError as why:
-            self.reply.dropped += dropped_fields(getattr(why, "losses", ()), response)
+            self.reply.dropped += dropped_fields(getattr(why, "losses", ()), original)
             await self._settle(response)  # it is paid
             raise
-        self.reply.dropped += dropped_fields(written.losses, response)
+        self.reply.dropped += dropped_fields(written.losses, original)
         body = await self._settle(response, written.body)
         await self.reply.whole(body or written.body, written.status)
 
@@ -434,17 +437,21 @@ class GatewayExchange(Exchange):
         if sent is not None and not self._is_mixed and is_native(self._incoming, sent):
             return Relay(self._incoming, sent, words)
         model = None if sent is None else sent.model
-        return StreamWriter(self._incoming, lambda: events.partial, self.reply.id, model, self._seal, words)
+        return StreamWriter(self._incoming, lambda: events.head, self.reply.id, model, self._seal, words)
 
     @property
     def _is_mixed(self) -> bool:
         return self._route is not None and self._route.is_mixed
 
     def _seal(self, response: ChatResponse) -> Segment | None:
+        """Return the seal of *response*. One in the client's own form needs none if no other provider can get it."""
+        if not self._is_mixed and source_form(response) is self._form:
+            return None
         return self._seals.of(response, self._form)
 
     async def _end_stream(self, response: ChatResponse, frames: bytes, writer: StreamWriter | Relay) -> None:
-        self.reply.dropped += [*dropped(response), *dropped_fields(writer.losses, response)]
+        self.reply.dropped += dropped(response)
+        self.reply.dropped += dropped_fields(writer.losses, writer.original or response)
         body = self._to_store(response, writer)
         await self._settle(response, body)
         await self.reply.end(frames)

@@ -562,13 +562,17 @@ def dropped(response: ChatResponse) -> list[str]:
     return [f"request.{one}" for one in named if not (has_summary and one.startswith(_SUMMARY))]
 
 
+_UNPLAIN: Final = re.compile("[^ -~]")
+"""A character that a header does not take, or not everywhere."""
+
+
 def header_of(paths: Iterable[str]) -> str:
     """*paths* as the value of a header: each once, in plain characters, at most 20 of them and 1,000 characters."""
     unique_paths = list(dict.fromkeys(paths))
     shown_paths: list[str] = []
     length = 0
     for path in unique_paths[:_MAX_PATHS]:
-        plain_path = "".join(c if " " <= c <= "~" else "?" for c in path.replace(",", ";"))
+        plain_path = _UNPLAIN.sub("?", path.replace(",", ";"))
         length += len(plain_path) + 2
         if length > _LONGEST:
             break

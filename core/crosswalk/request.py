@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import lru_cache, partial
 from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, cast
 
 import attrs
@@ -49,8 +50,13 @@ from crosswalk.wire.responses import read_part
 # The HTTP request that a plugin builds, with the options that its API cannot express, and the error if it builds none.
 
 
+_LONGEST_REASON: Final = 200
+_clean_reason: Final = lru_cache(maxsize=256)(partial(clean_message, limit=_LONGEST_REASON))
+
+
 def _as_reason(value: str) -> str:
-    return clean_message(value, 200)
+    # Most are constants. The others may be as long as a client's words.
+    return (_clean_reason if len(value) <= _LONGEST_REASON else _clean_reason.__wrapped__)(value)
 
 
 class AdaptationKind(StrEnum):
@@ -124,7 +130,7 @@ class Adaptation:
 
     def plain(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        return {**attrs.asdict(self), "kind": self.kind.value}
+        return {name: getattr(self, name) for name in _ADAPTATION_FIELDS} | {"kind": self.kind.value}
 
     def __str__(self) -> str:
         became = ""
@@ -133,6 +139,9 @@ class Adaptation:
         elif self.sent not in (None, self.asked):
             became = f"{self.asked} became {self.sent}: "
         return f"{self.field}: {became}{self.reason}"
+
+
+_ADAPTATION_FIELDS: Final = tuple(field.name for field in attrs.fields(Adaptation))
 
 
 def adaptations_of(response: ChatResponse) -> tuple[Adaptation, ...]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         events_of as events_of,
         from_events as from_events,
         from_response as from_response,
+        original_of as original_of,
         to_chat_completion as to_chat_completion,
         to_events as to_events,
         to_response as to_response,
@@ -51,7 +52,7 @@ else:
         {
             "crosswalk.convert.conversion": (
                 "Conversion ConvertedStream LossPolicy StreamConverter convert convert_stream error_body "
-                "events_of from_events from_response to_chat_completion to_events to_response"
+                "events_of from_events from_response original_of to_chat_completion to_events to_response"
             ),
             "crosswalk.convert.folding": "FoldedMessage fold unfold",
             "crosswalk.convert.losses": (

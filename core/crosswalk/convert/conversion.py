@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -137,8 +137,10 @@ def _without_member(segment: Segment) -> Segment:
 
 def _member(response: ChatResponse) -> Mapping[str, Any]:
     """Return the member of *response*, which for an error is in its payload, or empty if there is none."""
-    error = response.error_info
-    for holder in (None if error is None else error.raw, response.metadata.extensions):
+    error, extensions = response.error_info, response.metadata.extensions
+    if error is None and MEMBER not in extensions:
+        return {}
+    for holder in (None if error is None else error.raw, extensions):
         member = thaw(holder.get(MEMBER)) if isinstance(holder, Mapping) else None
         if isinstance(member, dict):
             return member
@@ -168,7 +170,10 @@ def carried(response: ChatResponse, body_of: BodyOf) -> ChatResponse | None:
     return original
 
 
-_MEASURED_FIELDS: Final = ("request_duration_seconds", "time_to_first_token_seconds", "provider_id")
+_MEASURED_FIELDS: Final = (
+    *("request_duration_seconds", "time_to_first_token_seconds", "tokens_per_second"),
+    "provider_id",
+)
 """Metadata that differ between two readings of the same bytes."""
 
 
@@ -180,11 +185,19 @@ def _seen(response: ChatResponse) -> dict[str, Any]:
     for name in ("id", "created"):
         if provenance.get(name) == Provenance.SYNTHETIC:
             value.pop(name, None)
+    if provenance.get("model") in (
+        Provenance.ABSENT,
+        Provenance.DERIVED,
+    ):  # of the request, where it is known
+        for holder, name in ((value, "model"), (metadata, "model_id"), (provenance, "model")):
+            holder.pop(name, None)
     value.pop("attempts", None)
     for name in _MEASURED_FIELDS:
         metadata.pop(name, None)
     for name in ("metadata.request_duration", "metadata.time_to_first_token"):
         provenance.pop(name, None)
+    if not provenance:
+        metadata.pop("provenance", None)
     return value
 
 
@@ -360,18 +373,30 @@ def check_losses(report: ConversionReport, policy: LossPolicy) -> None:
         raise DangerousLossError(report.form.label, report.dangerous)
 
 
-def original_of(response: ChatResponse, registry: Registry | None) -> ChatResponse:
-    """Return the answer that *response* carries, or *response* itself if it carries none or was changed since."""
+def original_of(response: ChatResponse, registry: Registry | None = None) -> ChatResponse:
+    """Return the answer that *response* carries, or *response* itself if it carries none or was changed since.
+
+    Args:
+        response: an answer that was read, whole or from a stream. See *carry* of :func:`convert`.
+        registry: as for :func:`convert`.
+    """
     reader_id = reader_of(response)
     if reader_id is None:
         return response
     reread_response, frames = response, response.raw_events.frames
-    if reader_id != response.metadata.provider_id and len(frames) == 1:
+    if reader_id != response.metadata.provider_id and frames:
         try:
-            reread_response = _read(frames[0], reader_id, registry)
+            reread_response = _read(_body_of(frames), reader_id, registry)
         except CrosswalkError:
             return response
     return carried(reread_response, partial(body_in, registry)) or response
+
+
+def _body_of(frames: Sequence[bytes]) -> bytes:
+    """Return *frames* as they may have come: one as a body, several as a stream."""
+    if len(frames) == 1:
+        return frames[0]
+    return b"".join(b"data: %b\n\n" % frame for frame in (*frames, b"[DONE]"))
 
 
 def body_in(registry: Registry | None, response: ChatResponse, form: WireForm) -> Event:
@@ -521,6 +546,9 @@ def known_registry(registry: Registry | None) -> Registry:
 # Streams in another wire format, with each event as soon as its delta arrives.
 
 
+_UNREAD_BYTES: Final = 1 << 14
+
+
 class StreamConverter:
     """Turns deltas into the events of another form, one by one, for programs that drive their stream themselves.
 
@@ -534,6 +562,9 @@ class StreamConverter:
         registry: as for :func:`convert`.
         carry: as for :func:`convert`. The last event has the member, and the first one its version.
         losses: as for :func:`convert`. A dangerous loss ends the stream before its last events.
+
+    Attributes:
+        has_told: whether there were events. Those of a stream that carries an answer come at its end.
 
     Raises:
         ConversionError: there is no such form. PluginError: the form's provider is not installed, or broken.
@@ -558,8 +589,13 @@ class StreamConverter:
         mapper = known_registry(registry).mapper(self._writer.form.provider)
         self._reader = Reader(mapper, ReaderOptions(**GENEROUS, limits=UNLIMITED))
         self._parts = Parts()
-        self._has_begun = self._has_told = False
+        self._has_begun = self.has_told = False
         self._held_deltas: list[ResponseDelta] | None = None  # of a stream that carries an answer
+        self._unread_frames = (
+            bytearray()
+        )  # what was told and not read back, which is cheaper for many events at once
+        self._told_event: Event | None = None  # the last one, and its bytes
+        self._told_frame = b""
         self._report: ConversionReport | None = None
 
     def _writer_of(self, answer: Callable[[], ChatResponse]) -> Writer:
@@ -595,14 +631,19 @@ class StreamConverter:
         if delta.finish_reason is not None:
             writer.end(delta.finish_reason, delta.raw_finish_reason, delta.choice)
 
-    def finish(self, response: ChatResponse) -> Iterator[Event]:
-        """Return the last events. *response* is the sum of the deltas, with which the report compares.
+    def finish(self, response: ChatResponse, original: ChatResponse | None = None) -> Iterator[Event]:
+        """Return the last events.
+
+        Args:
+            response: the sum of the deltas, with which the report compares.
+            original: what to write in place of the answer that *response* carries, or ``None`` for that itself. See
+                :func:`original_of`.
 
         Raises:
             DangerousLossError: the form cannot express a fact that matters for acting on the answer.
         """
-        original = original_of(response, self._registry)
-        if original is response or self._has_told:
+        original = original_of(response, self._registry) if original is None else original
+        if original is response or self.has_told:
             yield from self.release()
             last_events = list(self._told(ending(self._writer, response)))
         else:
@@ -610,6 +651,7 @@ class StreamConverter:
             self._writer.learn(original.metadata.extensions)
             last_events = list(self._told(_told_by(self._writer, original)))
         writer = self._writer
+        self._read_back()
         drain(self._reader.finish())
         reread_response = self._reader.response()
         report = ConversionReport.of(
@@ -619,6 +661,7 @@ class StreamConverter:
         if self._carries:
             member = member_of(original, reread_response, functools.partial(body_in, self._registry))
             writer.top_of(next(event for event in reversed(last_events) if event))[MEMBER] = member
+            self._told_event = None
         self._report = report
         yield from last_events
 
@@ -628,9 +671,14 @@ class StreamConverter:
         yield from self._writer.fail(info)
         yield from self._writer.close()
 
-    def frame(self, event: Event) -> bytes:
-        """Return *event* as it is sent in a stream of the form."""
-        return self._writer.frame(event)
+    def frame(self, event: Event, *, is_changed: bool = True) -> bytes:
+        """Return *event* as it is sent in a stream of the form.
+
+        Args:
+            event: one that :meth:`feed`, :meth:`finish` or :meth:`fail` gave.
+            is_changed: whether the caller may have changed it. The last one that was not has its bytes already.
+        """
+        return self._told_frame if not is_changed and event is self._told_event else self._writer.frame(event)
 
     @property
     def report(self) -> ConversionReport:
@@ -645,12 +693,21 @@ class StreamConverter:
 
     def _told(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
-            drain(self._reader.read(self._writer.frame(event)))
-            event = self._writer.spelled(event)
-            if self._carries and not self._has_told:
-                self._writer.top_of(event)[MEMBER] = {"version": _VERSION}
-            self._has_told = True
-            yield event
+            self._told_frame = self._writer.frame(event)
+            self._unread_frames += self._told_frame
+            if len(self._unread_frames) > _UNREAD_BYTES:
+                self._read_back()
+            told_event = self._writer.spelled(event)
+            is_marked = self._carries and not self.has_told
+            if is_marked:
+                self._writer.top_of(told_event)[MEMBER] = {"version": _VERSION}
+            self._told_event = None if is_marked or told_event is not event else event
+            self.has_told = True
+            yield told_event
+
+    def _read_back(self) -> None:
+        drain(self._reader.read(bytes(self._unread_frames)))
+        self._unread_frames.clear()
 
 
 class Deltas:
@@ -766,7 +823,11 @@ def convert_stream(
     """
     source = deltas if isinstance(deltas, DeltaStream) else Deltas(deltas, id, model, created)
     writer_class = WRITERS[WireForm.of(to)]
-    return ConvertedStream(source, writer_class, StreamConverter.frame, registry, carry=carry, losses=losses)
+    return ConvertedStream(source, writer_class, _frame, registry, carry=carry, losses=losses)
+
+
+def _frame(converter: StreamConverter, event: Event) -> bytes:
+    return converter.frame(event, is_changed=False)
 
 
 # ----------------------------------------------------------------------------------- typed

@@ -560,11 +560,21 @@ class Reader:
         """The provider's events so far, as received, or empty if bytes are not stored."""
         return self._raw_events or ()
 
+    def head(self) -> ChatResponse:
+        """What is known of the answer beside its content, as a response that says nothing."""
+        state = self._state
+        end = state.ends.get(0)
+        word = state.choice(0).raw_finish if end is None else end.finish_word
+        return self._redacted(lambda: state.head(word))
+
     def partial(self, cause: str | ErrorInfo) -> ChatResponse:
         """Everything that was delivered so far as an error response with *cause*."""
         self._measure()
+        return self._redacted(lambda: self._state.partial(cause))
+
+    def _redacted(self, build: Callable[[], ChatResponse]) -> ChatResponse:
         try:
-            response = self._state.partial(cause)
+            response = build()
         except Exception as error:
             raise self._damaged(error) from error
         redact = self._options.redact

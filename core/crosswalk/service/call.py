@@ -557,6 +557,19 @@ class EventStream(AsyncIterator[StreamEvent]):
         return self._attempt.partial(_UNFINISHED)
 
     @property
+    def head(self) -> ChatResponse:
+        """What is known of the present attempt beside its content, such as its model, as a response that says nothing.
+
+        At the end it is the complete response.
+
+        Raises:
+            ResponseValidationError: the first event has not been requested (``ACODE-RSP-008``).
+        """
+        if self._response is not None or not self._has_attempt:
+            return self.response
+        return self._attempt.reader.head()
+
+    @property
     def sent(self) -> Sent | None:
         """The request of the present attempt. ``None`` before one is sent, and for an answer of a middleware."""
         if not self._has_attempt or not self._attempt.path:

@@ -529,11 +529,17 @@ class AnswerDraft:
         return b"null" not in encoded or not _holds_non_finite(self._extensions)
 
     def response(
-        self, finish: FinishReason, error_segments: tuple[Segment, ...] = (), *, cause: str | None = None
+        self,
+        finish: FinishReason,
+        error_segments: tuple[Segment, ...] = (),
+        *,
+        cause: str | None = None,
+        choices: Mapping[int, ChoiceDraft] | None = None,
     ) -> ChatResponse:
         """Return the content so far as a response that ended with *finish*. The *error_segments* come last.
 
-        Of their contents, *cause* is one that is known to be clean.
+        Of their contents, *cause* is one that is known to be clean. *choices* stand for those of the answer, or ``None`` for
+        its own.
 
         Raises:
             ResponseValidationError: a choice has not ended, or a tool call has no name. Never raised for ``error``.
@@ -541,10 +547,11 @@ class AnswerDraft:
         # Sorted, so that it is the same however often each was noted and taken back.
         provenance = dict(sorted(self.provenance.items())) if self.provenance else {}
         has_failed = finish is _ERROR
-        first_choice = self.choices.get(0) or ChoiceDraft()
+        choices = self.choices if choices is None else choices
+        first_choice = choices.get(0) or ChoiceDraft()
         built_choice = first_choice.build("", 0, provenance, partial=finish not in _COMPLETE_REASONS)
         alternatives: tuple[Alternative, ...] = ()
-        if len(self.choices) > 1:
+        if len(choices) > 1:
             alternatives = tuple(
                 [
                     self._alternative(position, number, provenance, failed=has_failed)
@@ -592,6 +599,12 @@ class AnswerDraft:
             alternatives=with_unknown_parts(alternatives, provenance) if alternatives else (),
             raw_events=RawEvents(self.raw_events) if self.raw_events else NO_RAW_EVENTS,
         )
+
+    def head(self, finish_word: str | None) -> ChatResponse:
+        """Return what is known beside the content, as a response that says nothing and ended with *finish_word*."""
+        silent_choice = ChoiceDraft()
+        silent_choice.raw_finish = finish_word
+        return self.response(FinishReason.STOP, choices={0: silent_choice})
 
     def partial(self, error: ErrorInfo | str) -> ChatResponse:
         """Return everything so far as an error response, for an answer that will not become complete."""

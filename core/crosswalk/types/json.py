@@ -613,7 +613,10 @@ class FrozenObject(Mapping[str, JSONValue]):
 
     def get(self, key: Any, default: Any = None) -> JSONValue:
         """Return the value under *key*, or *default*. Never raises, whatever *key* is."""
-        return freeze(self._data[key]) if key in self else default
+        if not (isinstance(key, str) and key in self._data):
+            return default
+        value = self._data[key]
+        return freeze(value) if isinstance(value, (dict, list)) else value
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and key in self._data

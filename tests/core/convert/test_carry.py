@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from datetime import timedelta
 from itertools import islice, permutations
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,12 @@ from crosswalk.convert import (
     convert,
     convert_stream,
     events_of,
+    original_of,
 )
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.formats.writing import form_of_body, source_form
 from crosswalk.testing import Capture, load_captures
-from crosswalk.types import load_json
+from crosswalk.types import Provenance, load_json
 from crosswalk.types.json import dump_json
 
 OWN = Path(__file__).parents[2] / "captures"
@@ -278,6 +280,34 @@ def test_a_server_that_reads_otherwise_does_not_hide_what_is_carried() -> None:
     carrying = convert(normalize(ANSWER, "anthropic"), CHAT, carry=True)
     by_another = normalize(carrying.value, "vllm")
     assert load_json(convert(by_another, MESSAGES).value) == load_json(ANSWER)
+
+
+def test_a_server_that_reads_otherwise_does_not_hide_what_a_stream_carries() -> None:
+    sent = b"".join(convert_stream(normalize_stream([ANSWER], "anthropic"), CHAT, carry=True))
+    back = convert_stream(normalize_stream([sent], "vllm"), MESSAGES)
+    assert b'"signature":"EqQB"' in b"".join(back)
+    assert back.report.is_lossless
+
+
+def test_an_answer_that_was_waited_for_gives_what_it_carries() -> None:
+    """Its duration, its tokens in a second and the model that was asked for are no change of what came."""
+    answer = normalize(ANSWER, "anthropic")
+    unnamed = attrs.evolve(
+        answer, metadata=attrs.evolve(answer.metadata, provenance={"model": Provenance.ABSENT})
+    )
+    carrying = read(convert(unnamed, CHAT, carry=True))
+    metadata = attrs.evolve(
+        carrying.metadata,
+        model_id="asked",
+        request_duration=timedelta(seconds=2),
+        time_to_first_token=timedelta(seconds=1),
+        completion_tokens=60,
+        provenance={**carrying.metadata.provenance, "model": Provenance.DERIVED},
+    )
+    asked = attrs.evolve(carrying, model="asked", metadata=metadata)
+    original = original_of(asked)
+    assert to_jsonable(original) == to_jsonable(unnamed)
+    assert original_of(original) is original
 
 
 def test_what_was_measured_comes_back_too() -> None:

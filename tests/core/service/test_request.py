@@ -19,6 +19,7 @@ from crosswalk import (
     ToolCall,
     UnknownProviderError,
 )
+from crosswalk.plugin.hooks import fits_ids
 from crosswalk.plugins import CallIds, ProviderInfo, hookimpl, message_of
 from crosswalk.request import as_request
 from crosswalk.service import (
@@ -390,6 +391,17 @@ def test_a_plugins_rule_for_ids_is_kept_before_it_builds() -> None:
     assert body["calls"][0] == "fits"
     assert all(len(id) <= 12 and id.isalnum() for id in body["calls"])
     assert len(set(body["calls"])) == 3
+
+
+def test_a_long_id_is_not_remembered() -> None:
+    """Clients choose the ids, and 1,024 of a megabyte would stay in memory."""
+    before = fits_ids.cache_info().currsize
+    ids = ["y" * 10_000 + str(number) for number in range(3)]
+    calls = ChatMessage.assistant(tool_calls=[ToolCall(id, "f", "{}") for id in ids])
+    results = [ChatMessage.tool_result(id, "1") for id in ids]
+    request = ChatRequest([ChatMessage.user("hi"), calls, *results], model="m")
+    body = build_http_request(request, "picky", registry=registry_of(picky=Picky(None))).body
+    assert (fits_ids.cache_info().currsize, len({*body["calls"]})) == (before, 3)
 
 
 def test_an_unknown_provider_is_named() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from crosswalk import (
+    ChatResponse,
     DeltaAccumulator,
     FinishReason,
     ResponseDelta,
@@ -106,6 +107,23 @@ def test_what_has_come_so_far_is_told_at_any_time(server: ReplayServer, service_
     found = asyncio.run(run())
     assert found[-1] == "".join(WORDS)
     assert all(later.startswith(sooner) for sooner, later in zip(found, found[1:], strict=False))
+
+
+def test_what_is_known_beside_the_content_is_told_at_any_time(server: ReplayServer, service_of: Make) -> None:
+    server.add(ANSWER)
+
+    async def run() -> list[ChatResponse]:
+        async with service_of(server) as service, service.stream(ASK) as stream:
+            with pytest.raises(ResponseValidationError, match="has not been read"):
+                _ = stream.head
+            await anext(stream)
+            heads = [stream.head async for _ in stream]
+            assert heads[-1] is stream.response
+            return heads
+
+    *heads, last = asyncio.run(run())
+    assert all((head.id, head.model) == (last.id, last.model) for head in heads)
+    assert all(head is last or (head.text, head.error_info) == ("", None) for head in heads)
 
 
 def test_the_deltas_add_up_to_the_response(server: ReplayServer, service_of: Make) -> None:
