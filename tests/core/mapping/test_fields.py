@@ -208,6 +208,17 @@ def test_of_two_rows_with_a_count_the_first_decides_whatever_the_order_in_the_ev
     assert read({"why": "stop", "used": {"old_out": 5}}).usage.completion_tokens == 5
 
 
+def test_a_count_of_0_that_was_sent_is_known_also_if_a_later_event_does_not_repeat_it() -> None:
+    none_of = {"in": None, "out": None}
+    for first, last in (({"in": 0, "out": 1}, {"out": 2}), ({"in": 1, "out": 0}, {"in": 0})):
+        response = read({"used": none_of | first, "whole": "Hi"}, {"used": none_of | last, "why": "stop"})
+        assert (response.usage.prompt_tokens, "usage" in response.metadata.provenance) == (0, False)
+        assert response.usage.completion_tokens == (last.get("out") or 0)
+        assert not {"usage.prompt_tokens", "usage.completion_tokens"} & response.metadata.provenance.keys()
+    unknown = read({"used": {"out": 1}, "whole": "Hi"}, {"used": {"out": 2}, "why": "stop"})
+    assert unknown.metadata.provenance["usage.prompt_tokens"] == "absent"
+
+
 def test_a_total_is_taken_if_it_is_the_sum() -> None:
     def left(used: dict[str, Any]) -> dict[str, Any]:
         return read({"whole": "Hi", "why": "stop", "used": used}).metadata.extensions.thawed()

@@ -12,6 +12,7 @@ import pytest
 from crosswalk import registry as installed
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import (
+    CREATED,
     FINISH,
     ID,
     MODEL,
@@ -122,14 +123,20 @@ class Family(Heron):
         return Recognition.POSSIBLE
 
 
-def found(plugin: Any, *captures: Capture) -> list[str]:
+class Dated(Heron):
+    """Its whole answers say when."""
+
+    fields = FieldTable({**Heron.fields.rows, "at": CREATED})
+
+
+def found(plugin: Any, *captures: Capture, check: str = "rows hold") -> list[str]:
     registry = Registry(installed=[], environ={})
     registry.register(plugin, "heron")
     mapper = registry.mapper("heron")
     return [
         str(problem)
         for one in captures
-        for problem in check_capture(mapper, one, checks=["rows hold"], others=captures)
+        for problem in check_capture(mapper, one, checks=[check], others=captures)
     ]
 
 
@@ -149,6 +156,11 @@ def test_a_right_table_has_no_problem(plugin: Any) -> None:
 )
 def test_a_row_that_no_recording_shows_is_tried(plugin: Any, message: str) -> None:
     assert any(message in problem for problem in found(plugin, WHOLE)), found(plugin, WHOLE)
+
+
+def test_a_number_in_the_place_of_a_time_may_be_one() -> None:
+    dated = attrs.evolve(WHOLE, body=WHOLE.body[:-1] + b',"at":"2026-11-20T09:49:14Z"}')
+    assert found(Dated(), dated, check="never silently wrong") == []
 
 
 def test_a_row_is_tried_in_a_stream() -> None:
