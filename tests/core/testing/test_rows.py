@@ -169,6 +169,11 @@ def test_a_row_is_tried_in_a_stream() -> None:
     ]
 
 
+def test_a_count_that_a_later_event_replaces_is_not_tried() -> None:
+    counted = attrs.evolve(STREAM, body=STREAM.body + b'{"used":{"in":3,"hit":1}}\n')
+    assert found(Heron(), counted) == []
+
+
 def test_rows_without_a_recording_are_told() -> None:
     registry = Registry(installed=[], environ={})
     registry.register(Heron(), "heron")
