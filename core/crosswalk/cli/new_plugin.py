@@ -201,7 +201,7 @@ def _table_values(draft: TableDraft, captures: Iterable[Capture]) -> dict[str, s
             "# TODO: no field has a name that texts have. Give the text its row, TEXT, and import it."
         )
     if "FINISH" not in draft.rows.values():
-        rows.append("# TODO: likewise FINISH, the row of the word that ends an answer.")
+        rows.append("# TODO: likewise no finish word. The word that ends an answer has the row FINISH.")
     if draft.unknown:
         rows.append(
             "# TODO: a row for each of these that has a place in an answer. The others are kept as sent."

@@ -177,7 +177,7 @@ def test_a_table_without_a_text_and_an_end_says_so(draft: Callable[[dict[str, by
     )
     assert table_of(module)[:5] == [
         "# TODO: no field has a name that texts have. Give the text its row, TEXT, and import it.",
-        "# TODO: likewise FINISH, the row of the word that ends an answer.",
+        "# TODO: likewise no finish word. The word that ends an answer has the row FINISH.",
         "# TODO: a row for each of these that has a place in an answer. The others are kept as sent.",
         '# "say": ...,  # "Hi"',
         '# "settings": ...,  # 9 fields',
