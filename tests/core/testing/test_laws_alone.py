@@ -5,6 +5,7 @@ What each of the other laws finds alone is on the page "Test without a model", c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -35,7 +36,7 @@ from crosswalk.plugins import (
     count,
     hookimpl,
 )
-from crosswalk.testing import Capture, check_capture
+from crosswalk.testing import CHECKS, Capture, check_capture
 
 HEAD = b'{"run":"r1","engine":"oak","born":1767261900,"text":"It is"}\n'
 CAPTURES = [
@@ -209,3 +210,17 @@ def test_the_plugin_without_a_mistake_passes() -> None:
 def test_a_law_finds_what_no_other_finds(mistake: type[Oak], law: str) -> None:
     found = found_in(mistake())
     assert [*found] == [law], found
+
+
+def test_the_page_names_for_each_law_what_only_it_finds() -> None:
+    """In planted plugins, by counts, or here."""
+    page = (Path(__file__).parents[3] / "docs/testing.md").read_text(encoding="utf-8")
+    counted = {
+        law
+        for law, *alone in re.findall(r"^\| `(.+?)` \| \d+ \| (\d+) \| \d+ \| (\d+) \|", page, re.MULTILINE)
+        if {*alone} != {"0"}
+    }
+    _, _, own = page.partition("| the mistake that only it finds |")
+    named = re.findall(r"^\| `(.+?)` \|", own, re.MULTILINE)
+    assert sorted(named) == sorted(law for _, law in ALONE)
+    assert counted | {*named, "as stated"} == {*CHECKS, "body and stream agree"}
