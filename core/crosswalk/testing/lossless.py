@@ -144,8 +144,10 @@ def _places_of(value: Any, node: Any, path: Path = ()) -> Counter[Path]:
     if isinstance(node, str):
         if isinstance(value, str):
             return Counter({path: node.count(value)})
-        is_json = isinstance(value, dict) or json_object(node) is not None
-        return Counter({path: node.count(orjson.dumps(value).decode()) if is_json else 0})
+        inside = json_object(node)
+        if inside is not None:
+            return _places_of(value, inside, path)
+        return Counter({path: node.count(orjson.dumps(value).decode()) if isinstance(value, dict) else 0})
     items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     counts: Counter[Path] = Counter()
     for key, item in items:
