@@ -77,7 +77,7 @@ def pages() -> dict[str, str]:
         for file in [
             *sorted((ROOT / "examples").glob("*.py")),
             ROOT / "examples/README.md",
-            ROOT / "examples/outside_plugin/README.md",
+            *sorted((ROOT / "examples").glob("*/README.md")),
             ROOT / "contrib/observability/README.md",
         ]
     }

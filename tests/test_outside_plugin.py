@@ -1,4 +1,4 @@
-"""The example of a plugin that lies outside of Crosswalk: it keeps every promise with what the docs tell."""
+"""The examples of plugins that lie outside of Crosswalk: they keep every promise with what the docs tell."""
 
 from __future__ import annotations
 
@@ -6,27 +6,31 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from crosswalk import UnknownEventError, UnknownFinishReasonError, WireTypeError, normalize, registry
+from crosswalk.plugins import TableDialect
 from crosswalk.testing import ProviderConformance
 
-PROJECT = Path(__file__).parents[1] / "examples/outside_plugin"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+PROJECT = EXAMPLES / "outside_plugin"
+PROJECTS = {"kelp": PROJECT, "tern": EXAMPLES / "plain_plugin"}
 
 
 @pytest.fixture(autouse=True)
-def _kelp(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The provider, as if its package were installed."""
-    monkeypatch.syspath_prepend(PROJECT / "src")
-    from crosswalk_kelp import plugin  # type: ignore[import-not-found]  # on the path just now
-
-    registry.register(plugin, "kelp")
+def _both(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The providers, as if their packages were installed."""
+    for name, project in PROJECTS.items():
+        monkeypatch.syspath_prepend(project / "src")
+        registry.register(import_module(f"crosswalk_{name}").plugin, name)
     yield
-    registry.unregister(plugin, "kelp")
-    for name in [name for name in sys.modules if name.startswith("crosswalk_kelp")]:
-        monkeypatch.delitem(sys.modules, name)
+    for name in PROJECTS:
+        registry.unregister(name=name, plugin=sys.modules[f"crosswalk_{name}"].plugin)
+        for module in [module for module in sys.modules if module.startswith(f"crosswalk_{name}")]:
+            monkeypatch.delitem(sys.modules, module)
 
 
 class TestKelp(ProviderConformance):
@@ -34,6 +38,25 @@ class TestKelp(ProviderConformance):
     captures = "../examples/outside_plugin/tests/captures"
     snapshots = "../examples/outside_plugin/tests/snapshots"
     sample = None
+
+
+class TestTern(ProviderConformance):
+    """It is read by a table alone."""
+
+    provider = "tern"
+    captures = "../examples/plain_plugin/tests/captures"
+    snapshots = "../examples/plain_plugin/tests/snapshots"
+    sample = None
+
+
+def test_the_plain_plugin_has_no_hook_that_reads() -> None:
+    plugin = type(sys.modules["crosswalk_tern"].plugin)
+    assert plugin.__mro__[1] is TableDialect
+    assert (
+        not {"map_delta", "map_usage", "map_finish_reason", "recognizes", "map_error"} & vars(plugin).keys()
+    )
+    stream = (PROJECTS["tern"] / "tests/captures/look_stream.response.sse").read_bytes()
+    assert normalize(stream).metadata.provider_id == "tern"
 
 
 def test_its_answers_are_known_by_their_greeting() -> None:
@@ -83,8 +106,15 @@ def test_a_time_that_is_none_stays_in_the_extensions(time: str) -> None:
     assert (response.id, response.metadata.provenance["created"]) == ("r", "synthetic")
 
 
-def test_it_imports_nothing_but_what_crosswalk_exports() -> None:
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    assert project["entry-points"]["crosswalk.providers"] == {"kelp": "crosswalk_kelp:plugin"}
-    for module in (PROJECT / "src/crosswalk_kelp").glob("*.py"):
+@pytest.mark.parametrize("name", PROJECTS)
+def test_it_imports_nothing_but_what_crosswalk_exports(name: str) -> None:
+    project = tomllib.loads((PROJECTS[name] / "pyproject.toml").read_text())["project"]
+    (target,) = project["entry-points"]["crosswalk.providers"].values()
+    assert target.partition(" ")[0] == f"crosswalk_{name}:plugin"
+    for module in (PROJECTS[name] / f"src/crosswalk_{name}").glob("*.py"):
         assert set(re.findall(r"crosswalk[\w.]*(?= import)", module.read_text())) == {"crosswalk.plugins"}
+
+
+def test_they_are_built_by_two_backends() -> None:
+    texts = [(project / "pyproject.toml").read_text() for project in PROJECTS.values()]
+    assert len({tomllib.loads(text)["build-system"]["build-backend"] for text in texts}) == 2

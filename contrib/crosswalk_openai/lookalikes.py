@@ -440,7 +440,8 @@ class SGLang(ChatDialect):
         if whole or type(index) is not int:
             return super().tool_call(call, choice, state, whole=whole)
         seen_indexes = state.own(CallNumbers).seen.setdefault(choice, set())
-        is_named = bool(call.get("id") or (call.get("function") or {}).get("name"))
+        function = call.get("function")
+        is_named = bool(call.get("id") or (isinstance(function, dict) and function.get("name")))
         if is_named or not seen_indexes or index in seen_indexes:
             seen_indexes.add(index)
             return super().tool_call(call, choice, state, whole=False)

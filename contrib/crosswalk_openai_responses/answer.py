@@ -125,10 +125,9 @@ class Part:
             if type(annotation) is dict:
                 drop_known(annotation, self.citations.get(number, {}))
         for name in ("annotations", "logprobs"):
-            if name in raw_part and (
-                raw_part[name] is None or (type(raw_part[name]) is list and not any(raw_part[name]))
-            ):
-                del raw_part[name]
+            items = raw_part.get(name)
+            if items is None or (type(items) is list and all(one in (None, {}) for one in items)):
+                raw_part.pop(name, None)
 
 
 @attrs.define(eq=False)

@@ -58,6 +58,8 @@ from crosswalk.mapping.fields import (
     FieldRow as FieldRow,
     FieldTable as FieldTable,
     Said as Said,
+    TableDialect as TableDialect,
+    calls as calls,
     count as count,
     same as same,
 )

@@ -1651,3 +1651,10 @@ def test_counts_under_the_names_of_chat(usage: dict[str, Any], counts: tuple[int
     }
     found = normalize(body, "openai_responses").usage
     assert (found.prompt_tokens, found.completion_tokens, found.cached_tokens) == counts
+
+
+@pytest.mark.parametrize("odd", [False, 0, ""])
+def test_an_annotation_that_is_no_object_stays(odd: Any) -> None:
+    found = read(response({"type": "message", "id": "m", "content": [output_text("Hi", annotations=[odd])]}))
+    assert found.text == "Hi"
+    assert extensions(found)["output"][0]["content"] == [{"index": 0, "annotations": [odd]}]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
@@ -21,13 +22,15 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.manifest import MANIFEST, STATEMENT_SUFFIX
 from crosswalk.plugin.hooks import API
 from crosswalk.plugin.registry import OUR_DISTRIBUTION, registry
-from crosswalk.testing.captures import capture_files, load_capture, statement_file
-from crosswalk.testing.recorded import draft_statement
+from crosswalk.testing.captures import Capture, capture_files, load_capture, statement_file
+from crosswalk.testing.recorded import NO_TABLE, TableDraft, draft_statement, draft_table
+from crosswalk.text import counted
 from crosswalk.version import __version__
 
 _NAME_PATTERN: Final = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
 _MAX_NAME_LENGTH: Final = 60
 _CAPTURES_FOLDER: Final = PurePosixPath("tests/captures")
+_EXAMPLE_FOLDERS: Final = {_CAPTURES_FOLDER, PurePosixPath("tests/snapshots")}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -47,7 +50,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--captures",
         metavar="DIR",
-        help="take the captures in DIR instead of the examples, and draft a statement for each from its bytes",
+        help="""take the captures in DIR instead of the examples, and draft from their bytes a statement for each, and
+            a table of fields if the wire is plain""",
     )
 
 
@@ -70,38 +74,54 @@ def run(arguments: argparse.Namespace) -> int:
             origin = f", from {entry.distribution}" if entry.distribution else ""
             raise UsageError(f"there is a provider {entry.name!r} already{origin}")
     folder = Path(arguments.directory or _distribution(name))
-    contents: dict[PurePosixPath, str | bytes] = {**project_files(name)}
-    if arguments.captures is not None:
-        example_folders = (PurePosixPath("tests/captures"), PurePosixPath("tests/snapshots"))
+    quoted_folder = shlex.quote(str(folder))
+    steps = [f"cd {quoted_folder} && pip install -e . && pytest"]
+    if arguments.captures is None:
+        contents: dict[PurePosixPath, str | bytes] = {**project_files(name)}
+    else:
+        captures, captured_files = _captured(Path(arguments.captures))
+        draft = draft_table(one.body for one in captures if one.status < 400 and one.complete)
         contents = {
-            path: text for path, text in contents.items() if not set(example_folders) & set(path.parents)
+            path: text
+            for path, text in project_files(name, draft, captures).items()
+            if not _EXAMPLE_FOLDERS & set(path.parents)
         }
-        contents |= _captured(Path(arguments.captures))
+        contents |= captured_files
+        module = f"{quoted_folder}/src/{_package(name)}/__init__.py"
+        steps = [
+            f"correct the drafts {quoted_folder}/{_CAPTURES_FOLDER}/*{STATEMENT_SUFFIX}",
+            f"fill in each TODO of {module}" if draft.obstacle is None else f"write the mapping, {module}",
+            f"{steps[0]} --snapshot-update",
+        ]
     for file in _write(folder, contents):
         write_text(harmless(str(file)) + "\n")
-    quoted_folder = shlex.quote(str(folder))
     if arguments.captures is not None:
-        write_text(
-            harmless(
-                f"next: correct the drafts {quoted_folder}/tests/captures/*{STATEMENT_SUFFIX}, then write the mapping"
-            )
-            + "\n"
-        )
-    write_text(harmless(f"next: cd {quoted_folder} && pip install -e . && pytest") + "\n")
+        write_text(harmless(_said(draft)) + "\n")
+    for step in steps:
+        write_text(harmless(f"next: {step}") + "\n")
     return OK
 
 
-def _captured(folder: Path) -> dict[PurePosixPath, bytes]:
-    """The captures in *folder* as files of the project, with their requests, and a draft of each missing statement.
+def _said(draft: TableDraft) -> str:
+    if draft.obstacle is not None:
+        return f"no table, for {draft.obstacle}: the mapping still reads the invented API"
+    return (
+        f"a table of {counted(len(draft.rows), 'row')}, and {counted(len(draft.unknown), 'path')} to look at"
+    )
+
+
+def _captured(folder: Path) -> tuple[list[Capture], dict[PurePosixPath, bytes]]:
+    """The captures in *folder*, and their files in the project: with requests, and a draft of each missing statement.
 
     Raises:
         UsageError: there are none, or a file cannot be read.
     """
+    captures: list[Capture] = []
     contents: dict[PurePosixPath, bytes] = {}
     manifest_lines = b""
     try:
         for file in capture_files(folder):
-            capture = load_capture(file)
+            captures.append(capture := load_capture(file))
             request_name, statement_path = f"{capture.case}.request.json", statement_file(file, capture.case)
             draft = draft_statement(
                 capture.body, request=capture.request, status=capture.status, complete=capture.complete
@@ -127,13 +147,21 @@ def _captured(folder: Path) -> dict[PurePosixPath, bytes]:
             manifest_lines += orjson.dumps(manifest_entry, option=orjson.OPT_APPEND_NEWLINE)
     except (ConfigurationError, OSError) as error:
         raise UsageError(str(error)) from None
-    if not manifest_lines:
+    if not captures:
         raise UsageError(f"{folder}: no captures in it")
-    return {**contents, _CAPTURES_FOLDER / MANIFEST: manifest_lines}
+    return captures, {**contents, _CAPTURES_FOLDER / MANIFEST: manifest_lines}
 
 
-def project_files(name: str) -> dict[PurePosixPath, str]:
-    """The files of the project of provider *name*, by their paths in it."""
+def project_files(
+    name: str, draft: TableDraft = NO_TABLE, captures: Iterable[Capture] = ()
+) -> dict[PurePosixPath, str]:
+    """The files of the project of provider *name*, by their paths in it.
+
+    Args:
+        name: the provider id.
+        draft: the table that its mapping gets. Without one it reads the invented API with hooks.
+        captures: the answers of the table.
+    """
     words = re.split("[-_]", name)
     values = {
         "name": name,
@@ -143,13 +171,76 @@ def project_files(name: str) -> dict[PurePosixPath, str]:
         "class_name": "".join(word.capitalize() for word in words),
         "title": " ".join(word.capitalize() for word in words),
         "range": _range(__version__),
+        "signs": "[type.model]" if draft.obstacle else "[]",
+        "now": _NOW if draft.obstacle else _NOW_OF_TABLE,
+        **_table_values(draft, captures),
     }
     folder_names = {"package": values["package"], "provider": name}
     project_texts = {}
     for path, text in _templates(files("crosswalk.cli") / "templates", PurePosixPath()):
         parts = [folder_names.get(part, part) for part in path.parts]
         project_texts[PurePosixPath(*parts).with_suffix("")] = Template(text).substitute(values)
+    package_folder = PurePosixPath("src", values["package"])
+    table_text = project_texts.pop(package_folder / "table.py")
+    if draft.obstacle is None:
+        project_texts[package_folder / "__init__.py"] = table_text
     return project_texts
+
+
+_NOW: Final = "What it reads now is an invented API, small and complete."
+_NOW_OF_TABLE: Final = (
+    "Its table has the fields whose names are known. Whatever else was recorded is listed there as a comment."
+)
+
+
+def _table_values(draft: TableDraft, captures: Iterable[Capture]) -> dict[str, str]:
+    """The parts of the module with the table of *draft*."""
+    rows = [f"{_quoted(path)}: {row}," for path, row in draft.rows.items()]
+    if "TEXT" not in draft.rows.values():
+        rows.append(
+            "# TODO: no field has a name that texts have. Give the text its row, TEXT, and import it."
+        )
+    if "FINISH" not in draft.rows.values():
+        rows.append("# TODO: likewise no finish word. The word that ends an answer has the row FINISH.")
+    if draft.unknown:
+        rows.append(
+            "# TODO: a row for each of these that has a place in an answer. The others are kept as sent."
+        )
+    for path, example in draft.unknown.items():
+        line = f"# {_quoted(path)}: ...,"
+        rows.append(
+            f"{line}  # {example}" if len(line) + len(example) < _MOST_COLUMNS else line[:_MOST_COLUMNS]
+        )
+    words = [
+        f"{_quoted(word)}: FinishReason.{reason.name},"
+        for word, reason in draft.words.items()
+        if reason is not None
+    ]
+    unknown_words = [_quoted(word) for word, reason in draft.words.items() if reason is None]
+    if unknown_words or not words:
+        words.append("# TODO: what each finish word means.")
+    words += [f"# {word}: FinishReason....," for word in unknown_words]
+    names = {row.partition("(")[0] for row in draft.rows.values()} | {
+        "FieldTable",
+        "FinishReason",
+        "TableDialect",
+    }
+    order = sorted(names, key=lambda name: (not name.isupper(), name.islower(), name))
+    paths = dict.fromkeys(_quoted(one.path.partition("?")[0]) for one in captures if one.path)
+    return {
+        "imports": "".join(f"    {name},\n" for name in order),
+        "rows": "".join(f"            {row}\n" for row in rows),
+        "words": "".join(f"        {word}\n" for word in words),
+        "endpoints": ", ".join(paths) + "," * (len(paths) == 1),
+    }
+
+
+_MOST_COLUMNS: Final = 90
+
+
+def _quoted(text: str) -> str:
+    """*text* as Python and its formatter write it, in ASCII."""
+    return json.dumps(text)
 
 
 def _templates(folder: Traversable, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, str]]:

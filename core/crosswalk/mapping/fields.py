@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, TypeAlias
 
 import attrs
 
 from crosswalk.errors import MappingError
+from crosswalk.mapping.blocks import unknown_event
+from crosswalk.mapping.failures import take_error
+from crosswalk.mapping.openai_chat import has_mark, take_arguments
+from crosswalk.plugin.hooks import ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.state import (
     CountPaths,
     MappingState,
@@ -21,7 +26,7 @@ from crosswalk.plugin.state import (
 from crosswalk.types.delta import ResponseDelta, ended, said
 from crosswalk.types.message import ToolCallDelta
 from crosswalk.types.usage import UsageInfo
-from crosswalk.types.values import TokenLogprob
+from crosswalk.types.values import FinishReason, TokenLogprob
 
 # ---------------------------------------------------------------------------------- fields
 # A table with a row for each field, in place of code that takes one after the other.
@@ -112,6 +117,11 @@ class FieldTable:
                 count_paths.setdefault(row.place.rpartition(".")[2], []).append(path)
         self._count_paths = CountPaths(count_paths)
         self._level = _level({path: row.take for path, row in rows.items() if row.take is not None})
+        self._keys = frozenset(path.partition(".")[0].removesuffix("[]") for path in rows)
+
+    def knows(self, event: Any) -> bool:
+        """Whether *event* is an object with the first key of any row."""
+        return isinstance(event, dict) and not self._keys.isdisjoint(event)
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """Take all but the counts from *event*, and return its deltas. See the hook ``map_delta``.
@@ -229,3 +239,82 @@ def count(name: str) -> FieldRow:
 def same(known: Any) -> FieldRow:
     """The row of a value that is always *known* and says nothing. Another value stays."""
     return FieldRow(f"always {known}", lambda holder, key, said, state: take_same(holder, key, known))
+
+
+def calls(
+    id: str = "id", name: str = "name", arguments: str = "arguments", function: str | None = None
+) -> FieldRow:
+    """The row of an array of tool calls, or of fragments of them. Arguments are a text, or an object that is all of them.
+
+    Args:
+        id: the key of a call's id.
+        name: the key of the tool's name.
+        arguments: the key of the arguments.
+        function: the key of the object that holds name and arguments, or ``None`` if the call itself does.
+    """
+
+    def take_calls(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        for call in take_objects(holder, key):
+            inner = call if function is None else take_object(call, function) or {}
+            text, is_whole = take_arguments(inner, arguments)
+            said.calls.append(
+                state.take_tool_call(call, inner, arguments=text, id=id, name=name, whole=is_whole)
+            )
+
+    return FieldRow("tool_calls", take_calls)
+
+
+class TableDialect:
+    """The hooks of a provider with a plain wire, which a table describes: subclass it, and fill in the attributes.
+
+    In a plain wire each event is one object, a whole body has the fields of a stream's events, and a finish word ends the
+    answer. An event with an ``error`` is one. An event without any field of the table is unknown.
+
+    Every field of ``ProviderInfo`` may be an attribute, such as ``title``, ``endpoints`` and ``access``.
+
+    Attributes:
+        fields: the table.
+        finish_reasons: the finish words, with their meaning.
+        marks: where an event has what no other server writes, as ``heron_run`` or ``parts[].heron``. Detection needs it.
+    """
+
+    title: ClassVar[str]
+    fields: ClassVar[FieldTable]
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = MappingProxyType({})
+    marks: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def text_paths(self) -> tuple[str, ...]:
+        """See ``ProviderInfo``."""
+        return self.fields.text_paths
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """See the hook ``provider_info``."""
+        return ProviderInfo.of(self)
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``. An event with a mark is certain, and no other one is recognized."""
+        is_marked = self.fields.knows(event) and has_mark(event, self.marks)
+        return Recognition.CERTAIN if is_marked else Recognition.NO
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """See the hook ``map_delta``."""
+        event = require_object(event)
+        if event.get("error"):
+            return (take_error(event),)
+        if not self.fields.knows(event):
+            raise unknown_event(event, "no field of the table in it")
+        return self.fields.map_delta(event, state)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """See the hook ``map_finish_reason``."""
+        return self.finish_reasons.get(reason)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """See the hook ``map_usage``."""
+        return self.fields.map_usage(event, state)

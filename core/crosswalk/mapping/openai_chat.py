@@ -460,9 +460,7 @@ class OpenAIChatDialect:
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """See the hook ``provider_info``."""
-        names = (field.name for field in attrs.fields(ProviderInfo))
-        info_fields = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return ProviderInfo(**info_fields)
+        return ProviderInfo.of(self)
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:

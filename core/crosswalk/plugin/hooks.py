@@ -421,6 +421,12 @@ class ProviderInfo:
         major, _, minor = str(self.api).partition(".")
         return int(major), int(minor or 0)
 
+    @classmethod
+    def of(cls, plugin: Any) -> ProviderInfo:
+        """Return the description whose fields are the attributes of *plugin* with the same names."""
+        names = (field.name for field in attrs.fields(ProviderInfo))
+        return cls(**{name: getattr(plugin, name) for name in names if hasattr(plugin, name)})
+
     def over(self, other: ProviderInfo) -> ProviderInfo:
         """Return this description, with the fields of *other* in place of those that have their default here."""
         defaults = ProviderInfo(title="")

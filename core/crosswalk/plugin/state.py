@@ -693,6 +693,8 @@ class MappingState(AnswerDraft):
     has_other_ids = False
     whole: Any = None
     dialect: Any = None
+    _has_prompt_count = False
+    _has_completion_count = False
     _request_duration: timedelta | None = None
     _raw_created: Any = None  # as the provider wrote it
 
@@ -876,19 +878,18 @@ class MappingState(AnswerDraft):
 
     def report(self, usage: UsageInfo) -> None:
         """Take a usage report. A later report replaces an earlier one, field by field."""
-        earlier_usage, provenance = self.usage, self.provenance
-        if earlier_usage is None:
-            self.usage = usage
-            return
-        absent_names: list[str] = []
-        if provenance:
-            if provenance.get("usage.prompt_tokens") is _ABSENT and earlier_usage.prompt_tokens:
-                absent_names.append("prompt_tokens")
-            if provenance.get("usage.completion_tokens") is _ABSENT and earlier_usage.completion_tokens:
-                absent_names.append("completion_tokens")
-        self.usage = later_usage(earlier_usage, usage, absent_names)
-        for name in absent_names:
-            self.provenance.pop(f"usage.{name}", None)
+        provenance, kept_names = self.provenance, []
+        is_without_prompt = provenance.get("usage.prompt_tokens") is _ABSENT
+        is_without_completion = provenance.get("usage.completion_tokens") is _ABSENT
+        if is_without_prompt and self._has_prompt_count:
+            kept_names.append("prompt_tokens")
+        if is_without_completion and self._has_completion_count:
+            kept_names.append("completion_tokens")
+        self._has_prompt_count |= not is_without_prompt
+        self._has_completion_count |= not is_without_completion
+        self.usage = usage if self.usage is None else later_usage(self.usage, usage, kept_names)
+        for name in kept_names:
+            provenance.pop(f"usage.{name}", None)
 
     # Its choices.
 

@@ -221,9 +221,15 @@ def rows_hold(case: Case) -> Iterator[Problem]:
         if not numbers:
             continue
         events, filled = case.events.copy(), dict[str, Leaf]()
+        later_events = events[numbers[-1] + 1 :]
+        later_places = {
+            row.place
+            for path, row in table.rows.items()
+            if any(at(event, _keys(path)) is not MISSING for event in later_events)
+        }
         for amount, (path, row) in enumerate(table.rows.items(), 7_070_001):
             is_identity = row in (ID, MODEL) and len(events) == 1
-            is_count = row.place.startswith("usage.")
+            is_count = row.place.startswith("usage.") and row.place not in later_places  # or it is replaced
             if row.place not in filled and (is_identity or is_count or row in (TEXT, REASONING, REFUSAL)):
                 value = amount if is_count else f"reed {amount}"
                 filled[row.place] = Leaf(numbers[-1], _keys(path), value)

@@ -6,6 +6,7 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any, Final
 
 import attrs
@@ -57,10 +58,12 @@ def _mistaken(
 ) -> Iterator[Problem]:
     """The plugin accepted *wrong_value*, of a wrong type: it must appear somewhere unchanged, and nowhere as something else.
 
-    A number for a number may be converted, as a time is.
+    A number for a number may be converted, as a time is, and a number for a time may be one.
     """
-    if type(wrong_value) in (int, float) and type(leaf.value) in (int, float):
-        return
+    if type(wrong_value) in (int, float):
+        created = datetime.fromisoformat(changed_outcome.response["created"])
+        if type(leaf.value) in (int, float) or created.timestamp() == wrong_value:
+            return
     coerced_text = _coerced(case.typed, typed(changed_outcome.response), wrong_value)
     if coerced_text is not None:
         if not isinstance(leaf.value, dict | list):  # as arguments, which may be the JSON of anything
@@ -141,8 +144,10 @@ def _places_of(value: Any, node: Any, path: Path = ()) -> Counter[Path]:
     if isinstance(node, str):
         if isinstance(value, str):
             return Counter({path: node.count(value)})
-        is_json = isinstance(value, dict) or json_object(node) is not None
-        return Counter({path: node.count(orjson.dumps(value).decode()) if is_json else 0})
+        inside = json_object(node)
+        if inside is not None:
+            return _places_of(value, inside, path)
+        return Counter({path: node.count(orjson.dumps(value).decode()) if isinstance(value, dict) else 0})
     items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     counts: Counter[Path] = Counter()
     for key, item in items:

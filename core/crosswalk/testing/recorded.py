@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,12 +17,14 @@ import orjson
 from crosswalk.drafts import written
 from crosswalk.errors import FramingError, MappingError
 from crosswalk.manifest import MANIFEST
+from crosswalk.mapping.blocks import event_type
 from crosswalk.service.endpoint import encoded_forms
 from crosswalk.testing.answers import LIMITS, options_of
-from crosswalk.testing.captures import NAMES
-from crosswalk.testing.perturbation import leaves, show_path
+from crosswalk.testing.captures import COUNTS, NAMES
+from crosswalk.testing.perturbation import leaves, nodes, show_path
 from crosswalk.text import holds_key
-from crosswalk.types.values import ErrorKind
+from crosswalk.types.values import ErrorKind, FinishReason
+from crosswalk.wire import chat, gemini, messages, ollama
 from crosswalk.wire.framing import Limits, SniffingDecoder, is_done, load_event
 
 # -------------------------------------------------------------------------------- recorded
@@ -204,7 +209,7 @@ def draft_statement(
     facts: dict[str, Any] = {name: None for name in NAMES if name not in ("retryable", "raises")}
     values = [leaf.value for leaf in leaves(events)]
     options = dict(options_of(request))
-    if options.get("model") in values:
+    if options.get("model") is not None and options["model"] in values:
         facts["model"] = options["model"]
     if any(options[name] in values for name in LIMITS & options.keys()):
         facts |= {"finish": "length", "complete": False}
@@ -230,10 +235,15 @@ def _kind_of(status: int) -> str:
 
 def _events(body: bytes) -> list[Any]:
     """Return the decoded events of *body*. There are none if only one provider has its framing."""
+    return [event for event, _ in _named_events(body)]
+
+
+def _named_events(body: bytes) -> list[tuple[Any, str | None]]:
+    """Return the decoded events of *body*, each with its name."""
     decoder = SniffingDecoder(Limits())
     try:
         frames = [*decoder.decode(body), *decoder.flush()]
-        return [_event(data, name) for data, name in frames if data and not is_done(data)]
+        return [(_event(data, name), name) for data, name in frames if data and not is_done(data)]
     except MappingError:
         return []
 
@@ -260,3 +270,161 @@ def _found(events: list[Any]) -> dict[str, Any]:
         path: f"{value[:_LONGEST]}…" if isinstance(value, str) and len(value) > _LONGEST else value
         for path, value in values_by_path.items()
     }
+
+
+# ---------------------------------------------------------------------------------- tables
+# Draft the table of a plain wire: a row for each field whose name is one of the field's standard names.
+
+
+_FORMATS: Final = (chat.COUNTS, messages.COUNTS, gemini.COUNTS, ollama.COUNTS)
+_KEYS: Final[dict[str, tuple[type, frozenset[str]]]] = {
+    "TEXT": (str, frozenset({"text", "content", "response", "generated_text", "completion"})),
+    "REASONING": (str, frozenset({"reasoning_content", "reasoning", "thinking"})),
+    "REFUSAL": (str, frozenset({"refusal"})),
+    "FINISH": (str, frozenset({"finish_reason", "stop_reason", "finishReason", "done_reason"})),
+    "ID": (str, frozenset({"id", "responseId"})),
+    "MODEL": (str, frozenset({"model", "modelVersion"})),
+    "CREATED": (int, frozenset({"created", "created_at"})),
+    **{
+        f'count("{name}")': (
+            int,
+            frozenset(paths[name].rpartition(".")[2] for paths in _FORMATS if name in paths),
+        )
+        for name in COUNTS
+    },
+}
+"""By row, the type of its values and the keys that mean it with OpenAI, Anthropic, Gemini, Ollama or TGI."""
+_WORDS: Final = {
+    **gemini.FINISH_REASONS, **messages.FINISH_REASONS, **ollama.FINISH_REASONS, **chat.FINISH_REASONS,
+    **{name: reason for reason in FinishReason for name in (reason.value, reason.name)},
+}  # fmt: skip
+"""The finish words that have the same meaning for all who write them."""
+_ANYWHERE: Final = ("TEXT", "REASONING", "REFUSAL", "FINISH")
+"""The rows that may be in an array."""
+
+
+@attrs.frozen
+class TableDraft:
+    """A first table of fields.
+
+    Attributes:
+        obstacle: why the wire is not plain, or ``None`` if a table can read it. The other attributes are empty then.
+        rows: the source of each row, such as ``count("prompt_tokens")``, by path.
+        unknown: what was recorded at each other path, for people.
+        words: the meaning of each recorded finish word, ``None`` if it is unknown.
+    """
+
+    obstacle: str | None
+    rows: Mapping[str, str] = attrs.field(factory=dict)
+    unknown: Mapping[str, str] = attrs.field(factory=dict)
+    words: Mapping[str, FinishReason | None] = attrs.field(factory=dict)
+
+
+NO_TABLE: Final = TableDraft("no answer was recorded")
+"""The draft where there is nothing to draft from."""
+
+
+def draft_table(bodies: Iterable[bytes]) -> TableDraft:
+    """Draft the table of a provider from the *bodies* of its answers, whole and streamed, without HTTP errors.
+
+    A field gets a row only by its name and the type of its values. Of several fields for one thing, the outermost gets it,
+    and another one if no event has both.
+    """
+    answers = [_named_events(body) for body in bodies]
+    obstacle = next(filter(None, map(_obstacle, answers)), None)
+    if obstacle is not None or not answers:
+        return TableDraft(obstacle) if obstacle else NO_TABLE
+    events = [event for answer in answers for event, _ in answer if not event.get("error")]
+    calls_path, calls_row = _calls(events)
+    values: dict[str, dict[int, Any]] = {}
+    for leaf in leaves(events):
+        path = _row_path(leaf.path)
+        if path is not None and leaf.value is not None and path.partition("[]")[0] != calls_path:
+            values.setdefault(path, {})[leaf.event] = leaf.value
+    rows: dict[str, str] = {}
+    for path in sorted(values, key=lambda path: path.count(".")):
+        row = _row(path, values[path].values())
+        others = [values[other].keys() for other in rows if rows[other] == row]
+        if row is not None and all(values[path].keys().isdisjoint(other) for other in others):
+            rows[path] = row
+    words = {word for path, row in rows.items() if row == "FINISH" for word in values[path].values() if word}
+    return TableDraft(
+        None,
+        {path: rows[path] for path in values if path in rows}
+        | ({calls_path: calls_row} if calls_path else {}),
+        _shown({path: [*seen.values()][-1] for path, seen in values.items() if path not in rows}),
+        {word: _WORDS.get(word) for word in sorted(words)},
+    )
+
+
+def _obstacle(answer: list[tuple[Any, str | None]]) -> str | None:
+    """Return why a table cannot read the events of one *answer*, which have names, or ``None``."""
+    if not answer:
+        return "an answer is neither JSON nor a stream of it"
+    if not all(isinstance(event, dict) for event, _ in answer):
+        return "an event is not an object"
+    events = [(event, name) for event, name in answer if not event.get("error")]
+    types = dict.fromkeys(filter(None, (event_type(event) or name for event, name in events)))
+    if len(types) > 1:
+        return f"the events of a stream have types: {', '.join(types)}"
+    texts: dict[str, list[str]] = {}
+    for leaf in leaves([event for event, _ in events]):
+        *holder, key = leaf.path
+        if key == "index" and len(holder) == 2 and isinstance(holder[1], int) and holder[0] != "tool_calls":
+            return f"{show_path(leaf.path, items=False)} numbers the answers"
+        if key in _KEYS["TEXT"][1] and isinstance(leaf.value, str):
+            texts.setdefault(show_path(leaf.path), []).append(leaf.value)
+    for path, pieces in texts.items():
+        if len(pieces) > 2 and all(two != one and two.startswith(one) for one, two in pairwise(pieces)):
+            return f"{path} holds all of the text so far"
+    return None
+
+
+def _row_path(path: tuple[str | int, ...]) -> str | None:
+    """Return *path* as a row writes it, or ``None`` if none can: an item that is no object, or an odd key."""
+    is_plain = all(isinstance(key, str) or isinstance(inner, str) for key, inner in pairwise((*path, 0)))
+    keys_are_plain = all(isinstance(key, int) or _PLAIN_KEY.fullmatch(key) for key in path)
+    return show_path(path, items=False) if is_plain and keys_are_plain else None
+
+
+_PLAIN_KEY: Final = re.compile(r"[\w@$:-]+")
+
+
+def _row(path: str, values: Iterable[Any]) -> str | None:
+    """Return the source of the row that the name of a *path* stands for, if all *values* are of its type."""
+    key, has_items, is_inner = path.rpartition(".")[2], "[]" in path, "." in path
+    for row, (kind, keys) in _KEYS.items():
+        is_known = key in keys and all(type(value) is kind for value in values)
+        if is_known and (row in _ANYWHERE or (not has_items and (not is_inner or row.startswith("count(")))):
+            return row
+    return None
+
+
+def _calls(events: list[Any]) -> tuple[str | None, str]:
+    """Return the path of the array of calls, if there is one by its standard name, and the source of its row."""
+    for event in events:
+        for path, calls in nodes(event, kind=list):
+            is_outside = path[-1:] == ("tool_calls",) and all(isinstance(key, str) for key in path)
+            if is_outside and isinstance(calls[0], dict):
+                is_nested = isinstance(calls[0].get("function"), dict)
+                return show_path(path), 'calls(function="function")' if is_nested else "calls()"
+    return None, ""
+
+
+def _shown(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return *values*, by their paths, for comments. The fields of an object with many of them are only counted."""
+    counts = Counter(path.rpartition(".")[0] for path in values)
+    shown: dict[str, str] = {}
+    for path, value in values.items():
+        holder = path.rpartition(".")[0]
+        text = json.dumps(value)
+        if holder and counts[holder] > _MOST_FIELDS:
+            shown[holder] = f"{counts[holder]} fields"
+        else:
+            shown[path] = text if len(text) <= _SHORTEST else f"{text[:_SHORTEST]}..."
+    return shown
+
+
+_MOST_FIELDS: Final = 8
+_SHORTEST: Final = 30
+"""The number of characters of a value in a comment."""

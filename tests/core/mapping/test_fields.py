@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import permutations
 from typing import Any, ClassVar
 
 import pytest
 
 from crosswalk import ChatResponse, Registry, normalize
-from crosswalk.errors import IncompleteStreamError, TrailingContentError, UnknownEventError, WireTypeError
+from crosswalk.errors import (
+    IncompleteStreamError,
+    TrailingContentError,
+    UnknownEventError,
+    UnknownFinishReasonError,
+    WireTypeError,
+)
 from crosswalk.plugins import (
     CREATED,
     FINISH,
@@ -23,26 +29,20 @@ from crosswalk.plugins import (
     FieldTable,
     FinishReason,
     MappingState,
-    ProviderInfo,
+    Recognition,
     ResponseDelta,
     Said,
     Segment,
     SegmentType,
-    UsageInfo,
+    TableDialect,
     accept_logprobs,
+    calls,
     count,
     hookimpl,
     same,
-    take_objects,
     take_string,
     unknown_event,
 )
-
-
-def take_calls(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-    for call in take_objects(holder, key):
-        arguments = take_string(call, "with")
-        said.calls.append(state.take_tool_call(call, name="tool", arguments=arguments, whole=True))
 
 
 def take_picture(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
@@ -68,7 +68,7 @@ TABLE = FieldTable(
         "think": REASONING,
         "no": REFUSAL,
         "odds": FieldRow("logprobs", take_logprobs),
-        "tools": FieldRow("tool_calls", take_calls),
+        "tools": calls(name="tool", arguments="with"),
         "picture": FieldRow("segments", take_picture),
         "parts[].text": TEXT,
         "parts[].why": FINISH,
@@ -83,26 +83,15 @@ TABLE = FieldTable(
 )
 
 
-class Heron:
+class Heron(TableDialect):
     """A provider that is nothing but its table."""
 
-    fields: ClassVar[FieldTable] = TABLE
-
-    @hookimpl
-    def provider_info(self) -> ProviderInfo:
-        return ProviderInfo(title="Heron", api="1.2", text_paths=self.fields.text_paths)
-
-    @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        return self.fields.map_delta(event, state)
-
-    @hookimpl
-    def map_finish_reason(self, reason: str) -> FinishReason:
-        return FinishReason(reason)
-
-    @hookimpl
-    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        return self.fields.map_usage(event, state)
+    title = "Heron"
+    api = "1.2"
+    endpoints = ("/v1/stand",)
+    fields = TABLE
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {str(reason): reason for reason in FinishReason}
+    marks = ("odds", "say.by")
 
 
 def read(*events: dict[str, Any], plugin: Any = None) -> ChatResponse:
@@ -122,6 +111,45 @@ def test_a_table_alone_reads_a_stream() -> None:
     assert (response.id, response.model, response.created.year) == ("r1", "e", 2023)
     assert (response.usage.prompt_tokens, response.usage.details.image_input_tokens) == (3, 1)
     assert response.metadata.extensions == {"wind": {"from": "north"}, "empty": {}, "used": {"more": 9}}
+
+
+def test_a_dialect_of_a_table_describes_itself_and_is_recognized_by_its_marks() -> None:
+    registry = Registry(installed=[])
+    registry.register(Heron(), "heron")
+    mapper = registry.mapper("heron")
+    assert (mapper.info.title, mapper.info.endpoints) == ("Heron", ("/v1/stand",))
+    assert (len(mapper.info.text_paths), mapper.is_unmodified) == (len(TABLE.text_paths), True)
+    assert mapper.recognizes({"say": {"by": "heron"}}) is Recognition.CERTAIN
+    assert {mapper.recognizes(event) for event in ({"say": {}}, {"by": 1}, [], "say")} == {Recognition.NO}
+
+
+def test_an_error_an_unknown_event_and_an_unknown_word_are_told() -> None:
+    failed = read({"whole": "Hel"}, {"error": {"message": "overloaded", "code": 529}})
+    assert (failed.text, failed.finish_reason, failed.metadata.extensions) == ("Hel", "error", {})
+    assert failed.error_info is not None
+    assert failed.error_info.message == "overloaded"
+    with pytest.raises(UnknownEventError, match="no field of the table"):
+        read({"whole": "Hel"}, {"tide": "low"})
+    with pytest.raises(UnknownFinishReasonError):
+        read({"whole": "Hel", "why": "rain"})
+
+
+@pytest.mark.parametrize(
+    ("row", "call"),
+    [
+        (calls(), {"id": "c1", "name": "fly", "arguments": '{"to":"sea"}'}),
+        (calls(function="function"), {"id": "c1", "function": {"name": "fly", "arguments": {"to": "sea"}}}),
+        (calls("Id", "Name", "With"), {"Id": "c1", "Name": "fly", "With": '{"to":"sea"}'}),
+    ],
+)
+def test_calls_are_read_by_their_row(row: FieldRow, call: dict[str, Any]) -> None:
+    class Caller(Heron):
+        fields = FieldTable({"run": ID, "tools": row, "why": FINISH})
+
+    first, second = read(
+        {"tools": [call, {**call, "id": "c2", "Id": "c2"}], "why": "stop"}, plugin=Caller()
+    ).tool_calls
+    assert (first.id, first.name, first.parsed(), second.id) == ("c1", "fly", {"to": "sea"}, "c2")
 
 
 def test_calls_segments_and_other_words_come_in_the_canonical_order_whatever_the_order_of_keys() -> None:
@@ -178,6 +206,17 @@ def test_of_two_rows_with_a_count_the_first_decides_whatever_the_order_in_the_ev
         assert response.metadata.extensions == {"used": {"old_out": 5}}
     assert read({"why": "stop", "used": {"out": 2, "old_out": 2}}).metadata.extensions == {}
     assert read({"why": "stop", "used": {"old_out": 5}}).usage.completion_tokens == 5
+
+
+def test_a_count_of_0_that_was_sent_is_known_also_if_a_later_event_does_not_repeat_it() -> None:
+    none_of = {"in": None, "out": None}
+    for first, last in (({"in": 0, "out": 1}, {"out": 2}), ({"in": 1, "out": 0}, {"in": 0})):
+        response = read({"used": none_of | first, "whole": "Hi"}, {"used": none_of | last, "why": "stop"})
+        assert (response.usage.prompt_tokens, "usage" in response.metadata.provenance) == (0, False)
+        assert response.usage.completion_tokens == (last.get("out") or 0)
+        assert not {"usage.prompt_tokens", "usage.completion_tokens"} & response.metadata.provenance.keys()
+    unknown = read({"used": {"out": 1}, "whole": "Hi"}, {"used": {"out": 2}, "why": "stop"})
+    assert unknown.metadata.provenance["usage.prompt_tokens"] == "absent"
 
 
 def test_a_total_is_taken_if_it_is_the_sum() -> None:

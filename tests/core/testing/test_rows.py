@@ -12,6 +12,7 @@ import pytest
 from crosswalk import registry as installed
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import (
+    CREATED,
     FINISH,
     ID,
     MODEL,
@@ -122,14 +123,20 @@ class Family(Heron):
         return Recognition.POSSIBLE
 
 
-def found(plugin: Any, *captures: Capture) -> list[str]:
+class Dated(Heron):
+    """Its whole answers say when."""
+
+    fields = FieldTable({**Heron.fields.rows, "at": CREATED})
+
+
+def found(plugin: Any, *captures: Capture, check: str = "rows hold") -> list[str]:
     registry = Registry(installed=[], environ={})
     registry.register(plugin, "heron")
     mapper = registry.mapper("heron")
     return [
         str(problem)
         for one in captures
-        for problem in check_capture(mapper, one, checks=["rows hold"], others=captures)
+        for problem in check_capture(mapper, one, checks=[check], others=captures)
     ]
 
 
@@ -151,10 +158,20 @@ def test_a_row_that_no_recording_shows_is_tried(plugin: Any, message: str) -> No
     assert any(message in problem for problem in found(plugin, WHOLE)), found(plugin, WHOLE)
 
 
+def test_a_number_in_the_place_of_a_time_may_be_one() -> None:
+    dated = attrs.evolve(WHOLE, body=WHOLE.body[:-1] + b',"at":"2026-11-20T09:49:14Z"}')
+    assert found(Dated(), dated, check="never silently wrong") == []
+
+
 def test_a_row_is_tried_in_a_stream() -> None:
     assert found(WithoutThoughts(), STREAM) == [
         "P4 talk_stream, event 2, parts[0].thought: its row says reasoning, and it is not read as that"
     ]
+
+
+def test_a_count_that_a_later_event_replaces_is_not_tried() -> None:
+    counted = attrs.evolve(STREAM, body=STREAM.body + b'{"used":{"in":3,"hit":1}}\n')
+    assert found(Heron(), counted) == []
 
 
 def test_rows_without_a_recording_are_told() -> None:

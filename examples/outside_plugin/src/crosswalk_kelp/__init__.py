@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from crosswalk.plugins import (
+    Access,
     ErrorInfo,
     FinishReason,
     MappingState,
@@ -23,6 +24,7 @@ from crosswalk.plugins import (
     classify,
     hookimpl,
     leave_mistyped,
+    requests_of,
     require_object,
     take_array,
     take_error,
@@ -49,7 +51,8 @@ class KelpPlugin:
     @hookimpl
     def provider_info(self) -> ProviderInfo:
         """Describe the provider."""
-        return ProviderInfo(title="Kelp", api=1, endpoints=("/v2/dive",))
+        access = Access.by_name("http://127.0.0.1:7470", "KELP")
+        return ProviderInfo(title="Kelp", api=1, endpoints=("/v2/dive",), access=access)
 
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
@@ -113,6 +116,8 @@ class KelpPlugin:
     def map_error(self, status: int, body: Any) -> ErrorInfo | None:
         """Map an HTTP error."""
         return error_of(status, body)
+
+    build_request = staticmethod(requests_of("crosswalk_kelp.requests"))
 
 
 def greet(event: dict[str, Any], state: MappingState) -> None:

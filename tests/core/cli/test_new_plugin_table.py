@@ -1,0 +1,278 @@
+"""``crosswalk new-plugin --captures``: the table that it drafts from the recordings of a plain wire."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from beside import CAPTURES, needs_captures
+from crosswalk.plugin.registry import Registry
+from crosswalk.testing import check_capture, check_pair, load_captures, pairs
+from crosswalk.testing.perturbation import by_cause
+from crosswalk.testing.recorded import draft_table
+
+from .conftest import Done
+
+Run = Callable[..., Done]
+
+TALK = b"""{"id":"r1","model":"night-1","created":1767261900,"message":{"role":"assistant","thinking":"Hm.",
+"content":"Let me look.","tool_calls":[{"id":"c1","function":{"name":"get_time","arguments":{"zone":"UTC"}}}]},
+"finish_reason":"calls_a_tool","usage":{"input_tokens":9,"output_tokens":4},"region":"eu-1","scores":[0.5],"a.b":1}"""
+STREAM = b"""{"id":"r2","model":"night-1","created":1767261901,"message":{"role":"assistant","thinking":"Hm."}}
+{"id":"r2","message":{"content":"Let me"}}
+{"id":"r2","message":{"content":" look."}}
+{"id":"r2","finish_reason":"LENGTH","usage":{"input_tokens":9,"output_tokens":4},"region":"eu-1"}
+"""
+FAILED = b'{"id":"r3","message":{"content":"Let"}}\n{"id":"r3","error":{"message":"overloaded","type":"server_error"}}\n'
+OURS = {
+    "talk.response.json": TALK,
+    "text_stream.response.ndjson": STREAM,
+    "failed_stream.response.ndjson": FAILED,
+}
+
+
+@pytest.fixture
+def draft(run: Run, tmp_path: Path) -> Callable[[dict[str, bytes]], Path]:
+    """Writes the captures and makes the project of a provider from them; returns its module."""
+
+    def make(files: dict[str, bytes]) -> Path:
+        (tmp_path / "ours").mkdir()
+        for name, content in files.items():
+            (tmp_path / "ours" / name).write_bytes(content)
+        done = run("new-plugin", "heron", "--captures", "ours")
+        assert (done.status, done.err) == (0, "")
+        (tmp_path / "said").write_text(done.out)
+        return tmp_path / "crosswalk-heron/src/crosswalk_heron/__init__.py"
+
+    return make
+
+
+def filled(module: Path, **rows: str) -> None:
+    """Do what the TODOs of *module* say, as its author would: give *rows* to paths, and their meaning to words."""
+    text = module.read_text()
+    for path, row in rows.items():
+        text, count = re.subn(
+            rf'# "{re.escape(path)}": (\.\.\.|FinishReason\.\.\.\.),.*', f'"{path}": {row},', text
+        )
+        assert count == 1, path
+        name = row.partition("(")[0].partition(".")[0]
+        if f"    {name},\n" not in text:
+            text = text.replace("import (\n", f"import (\n    {name},\n")
+    module.write_text(text)
+
+
+def problems_of(module: Path) -> list[str]:
+    """What the kit says of the plugin in *module*."""
+    spec = importlib.util.spec_from_file_location("crosswalk_heron", module)
+    assert spec is not None
+    assert spec.loader is not None
+    package = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(package)
+    registry = Registry(installed=[], environ={})
+    registry.register(package.plugin, "heron")
+    mapper, captures = registry.mapper("heron"), load_captures(module.parents[2] / "tests/captures")
+    problems = [problem for one in captures for problem in check_capture(mapper, one, others=captures)]
+    problems += [problem for pair in pairs(captures) for problem in check_pair(mapper, *pair)]
+    return [problem.line for problem in by_cause(problems)]
+
+
+def table_of(module: Path) -> list[str]:
+    """The lines of the table and of the finish words in *module*."""
+    _, _, table = module.read_text().partition("FieldTable(\n        {\n")
+    return [line.strip() for line in table.splitlines() if '"' in line or "TODO" in line]
+
+
+def test_the_fields_with_standard_names_have_rows_and_the_others_are_listed(
+    draft: Callable[[dict[str, bytes]], Path], tmp_path: Path
+) -> None:
+    module = draft(OURS)
+    assert table_of(module) == [
+        '"id": ID,',
+        '"message.content": TEXT,',
+        '"model": MODEL,',
+        '"created": CREATED,',
+        '"message.thinking": REASONING,',
+        '"finish_reason": FINISH,',
+        '"usage.input_tokens": count("prompt_tokens"),',
+        '"usage.output_tokens": count("completion_tokens"),',
+        '"message.tool_calls": calls(function="function"),',
+        "# TODO: a row for each of these that has a place in an answer. The others are kept as sent.",
+        '# "message.role": ...,  # "assistant"',
+        '# "region": ...,  # "eu-1"',
+        '"LENGTH": FinishReason.LENGTH,',
+        "# TODO: what each finish word means.",
+        '# "calls_a_tool": FinishReason....,',
+    ]
+    assert (tmp_path / "said").read_text().splitlines()[-4:] == [
+        "a table of 9 rows, and 2 paths to look at",
+        "next: correct the drafts crosswalk-heron/tests/captures/*.says.json",
+        "next: fill in each TODO of crosswalk-heron/src/crosswalk_heron/__init__.py",
+        "next: cd crosswalk-heron && pip install -e . && pytest --snapshot-update",
+    ]
+    assert 'heron = "crosswalk_heron:plugin []"' in (tmp_path / "crosswalk-heron/pyproject.toml").read_text()
+    assert "listed there as a comment" in (tmp_path / "crosswalk-heron/README.md").read_text()
+
+
+def test_the_kit_names_what_is_left_to_do_and_nothing_else(
+    draft: Callable[[dict[str, bytes]], Path],
+) -> None:
+    module = draft(OURS)
+    (problem,) = problems_of(module)
+    assert "talk, as it is: refused: UnknownFinishReasonError" in problem
+    assert "'calls_a_tool'" in problem
+    filled(module, calls_a_tool="FinishReason.TOOL_CALLS", region='same("eu-1")')
+    assert problems_of(module) == []
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        [
+            "ruff",
+            "check",
+            "--select",
+            "E,F,I,B,UP,SIM,RUF,C4,PIE,D1,TID",
+            "--isolated",
+            "--line-length",
+            "110",
+        ],
+        ["ruff", "format", "--check", "--isolated", "--line-length", "110"],
+        pytest.param(["mypy", "--strict", "--no-incremental"], marks=pytest.mark.sweep),
+    ],
+    ids=["ruff", "format", "mypy"],
+)
+@pytest.mark.parametrize(
+    "files",
+    [OURS, {"talk.json": b'{"say":"%s","$odd":1}' % ("\N{EM DASH}\n" * 20).encode(), "e.json": b'{"' + b"x" * 200 + b'":1}'}],
+    ids=["known", "unknown"],
+)  # fmt: skip
+def test_the_written_module_is_in_order(
+    draft: Callable[[dict[str, bytes]], Path], files: dict[str, bytes], tool: list[str]
+) -> None:
+    module = draft(
+        {
+            name: content.replace(b"\n", b"\\n" if "talk.json" in name else b"\n")
+            for name, content in files.items()
+        }
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", *tool, module.parent],
+        cwd=module.parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_table_without_a_text_and_an_end_says_so(draft: Callable[[dict[str, bytes]], Path]) -> None:
+    module = draft(
+        {"talk.json": b'{"say":"Hi","settings":{%s}}' % b",".join(b'"%d":1' % n for n in range(9))}
+    )
+    assert table_of(module)[:5] == [
+        "# TODO: no field has a name that texts have. Give the text its row, TEXT, and import it.",
+        "# TODO: likewise no finish word. The word that ends an answer has the row FINISH.",
+        "# TODO: a row for each of these that has a place in an answer. The others are kept as sent.",
+        '# "say": ...,  # "Hi"',
+        '# "settings": ...,  # 9 fields',
+    ]
+    assert "talk, as it is: refused" in problems_of(module)[0]
+
+
+def test_the_paths_of_the_recordings_are_the_endpoints(draft: Callable[[dict[str, bytes]], Path]) -> None:
+    manifest = b'{"file":"talk.json","path":"/v1/talk?a=b"}\n'
+    module = draft({"talk.json": TALK, "MANIFEST.jsonl": manifest})
+    assert 'endpoints = ("/v1/talk",)\n' in module.read_text()
+
+
+def test_a_wire_that_is_not_plain_gets_hooks(
+    draft: Callable[[dict[str, bytes]], Path], tmp_path: Path
+) -> None:
+    module = draft({"talk_stream.ndjson": b'{"type":"begin"}\n{"type":"text"}\n'})
+    assert "no table, for the events of a stream have types: begin, text: the mapping" in (
+        (tmp_path / "said").read_text()
+    )
+    assert "def map_delta" in module.read_text()
+
+
+@pytest.mark.parametrize(
+    ("body", "obstacle"),
+    [
+        (b"\0\1 frames", "an answer is neither JSON nor a stream of it"),
+        (b'["Hi"]', "an event is not an object"),
+        (b"event: a\ndata: {}\n\nevent: b\ndata: {}\n\n", "the events of a stream have types: a, b"),
+        (b'{"choices":[{"index":0,"text":"Hi"}]}', "choices[].index numbers the answers"),
+        (b'{"text":"H"}\n{"text":"He"}\n{"text":"Hey"}\n', "text holds all of the text so far"),
+    ],
+)
+def test_what_a_table_cannot_read_is_told(body: bytes, obstacle: str) -> None:
+    assert draft_table([body]).obstacle == obstacle
+
+
+def test_a_name_is_believed_only_with_its_type_and_place() -> None:
+    """Of two texts in one event the outer one is it. An id of a part is not that of the answer."""
+    body = b'{"text":"Hi","part":{"text":"Hi","id":"p"},"model":7,"output_tokens":"3","parts":[{"text":"a"}],"a":[[{"text":""}]]}'
+    draft = draft_table([body])
+    assert draft.rows == {"text": "TEXT"}
+    assert draft.unknown == {
+        "part.text": '"Hi"', "part.id": '"p"', "model": "7", "output_tokens": '"3"', "parts[].text": '"a"'
+    }  # fmt: skip
+    assert draft_table([b'{"tool_calls":[{"name":"f"}],"deep":[{"tool_calls":[{}]}]}']).rows == {
+        "tool_calls": "calls()"
+    }
+    assert draft_table([b'{"deep":[{"tool_calls":[{"a":1}]}],"tool_calls":["x"]}']).rows == {}
+
+
+WIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "llama": (
+        {
+            "whole.response.json": "recorded/bedrock-invoke/full/newrelic*meta.llama2*",
+            "text_stream.response.ndjson": "recorded/bedrock-invoke/stream/dd-trace*bedrock_meta*",
+        },
+        {
+            "generation": "TEXT",
+            "prompt_token_count": 'count("prompt_tokens")',
+            "generation_token_count": 'count("completion_tokens")',
+        },
+    ),
+    "mistral": (
+        {
+            "whole.response.json": "recorded/bedrock-invoke/full/*mistral-ai*",
+            "text_stream.response.ndjson": "recorded/bedrock-invoke/stream/*mistral-ai*",
+        },
+        {
+            "amazon-bedrock-invocationMetrics.inputTokenCount": 'count("prompt_tokens")',
+            "amazon-bedrock-invocationMetrics.outputTokenCount": 'count("completion_tokens")',
+        },
+    ),
+    "generate": (
+        {
+            "hello.response.json": "live/ollama-gotemplate/go_gen_hello.response.json",
+            "hello_stream.response.ndjson": "live/ollama-gotemplate/go_gen_hello_stream.response.ndjson",
+            "think.response.json": "live/ollama-gotemplate/go_gen_think.response.json",
+            "think_stream.response.ndjson": "live/ollama-gotemplate/go_gen_think_stream.response.ndjson",
+        },
+        {"created_at": "CREATED"},
+    ),
+}
+"""Wires of real servers, by the names that their captures get, with the rows that their author adds."""
+
+
+@needs_captures
+@pytest.mark.parametrize("wire", list(WIRES))
+def test_a_stranger_reads_a_real_wire_by_a_table(
+    draft: Callable[[dict[str, bytes]], Path], wire: str
+) -> None:
+    """As it is written, each problem is at a field that is listed; filled in, there is none."""
+    files, rows = WIRES[wire]
+    module = draft({name: next(CAPTURES.glob(pattern)).read_bytes() for name, pattern in files.items()})
+    for problem in problems_of(module):
+        assert any(path.partition(".")[0] in problem for path in rows), problem
+    filled(module, **rows)
+    assert problems_of(module) == []
