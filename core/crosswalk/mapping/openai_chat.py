@@ -12,7 +12,7 @@ import attrs
 
 from crosswalk.errors import ErrorInfo, PluginError, TrailingContentError, WireTypeError
 from crosswalk.lazy import later
-from crosswalk.mapping.blocks import accept_legacy_logprobs, accept_logprobs, unknown_event
+from crosswalk.mapping.blocks import accept_legacy_logprobs, accept_logprobs
 from crosswalk.mapping.failures import VendorErrors, error_delta, error_info, take_error
 from crosswalk.plugin.hooks import (
     Access,
@@ -23,7 +23,7 @@ from crosswalk.plugin.hooks import (
     WayBack,
     hookimpl,
 )
-from crosswalk.plugin.registry import registry
+from crosswalk.plugin.registry import registry, unknown_event
 from crosswalk.plugin.state import (
     CountPaths,
     MappingState,
