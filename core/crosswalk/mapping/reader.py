@@ -45,9 +45,9 @@ from crosswalk.text import Redact, may_log_content, shortened
 from crosswalk.types.answer import ChoiceDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import copy_json, dump_json
-from crosswalk.types.response import Alternative, ChatResponse, new_id, now
+from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance, counted_tokens
-from crosswalk.types.values import FinishReason, RawEvents, Segment, SegmentType
+from crosswalk.types.values import FinishReason, RawEvents, Segment, SegmentType, new_id, now
 from crosswalk.wire.framing import (
     DEFAULT,
     REPLACEMENT,

@@ -27,7 +27,7 @@ from crosswalk.types.answer import AnswerDraft, CallDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import same_json
 from crosswalk.types.message import ToolCallDelta, arguments_delta
-from crosswalk.types.response import ChatResponse, as_utc, is_canonical
+from crosswalk.types.response import ChatResponse, is_canonical
 from crosswalk.types.usage import (
     LONGEST,
     Cost,
@@ -43,6 +43,7 @@ from crosswalk.types.values import (
     ContentFilterSeverity,
     FinishReason,
     Segment,
+    as_utc,
     error_segment,
     unchecked,
 )

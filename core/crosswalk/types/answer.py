@@ -28,14 +28,7 @@ from crosswalk.types.json import (
     placed,
 )
 from crosswalk.types.message import CallKind, ChatMessage, Role, ToolCall, ToolCallDelta
-from crosswalk.types.response import (
-    Alternative,
-    ChatResponse,
-    as_utc,
-    new_id,
-    now,
-    with_unknown_parts,
-)
+from crosswalk.types.response import Alternative, ChatResponse, with_unknown_parts
 from crosswalk.types.usage import (
     Provenance,
     ResponseMetadata,
@@ -56,7 +49,10 @@ from crosswalk.types.values import (
     Segment,
     SegmentType,
     TokenLogprob,
+    as_utc,
     error_segment,
+    new_id,
+    now,
     unchecked,
 )
 
