@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -36,11 +37,13 @@ def _frames_here(call: Callable[[], object]) -> list[str]:
 
     call()
     before = sys.getprofile()
+    gc.disable()  # others have set functions that the collector calls
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return files[1:]  # without that of call itself
 
 
