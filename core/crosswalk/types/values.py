@@ -86,6 +86,8 @@ def one_of(enum_class: type[E], value: object, problem: str, *, code: str | None
     Raises:
         ResponseValidationError: it is not one of them. The message is *problem*, the code *code*.
     """
+    if type(value) is enum_class:
+        return value
     if isinstance(value, str):
         try:
             return enum_class(value)
