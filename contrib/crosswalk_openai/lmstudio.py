@@ -28,20 +28,11 @@ from crosswalk.plugins import (
     unknown_event,
 )
 
-_FAMILIES: Final = ("chat", "model_load", "prompt_processing", "reasoning", "tool_call", "message")
+FAMILIES: Final = ("chat", "model_load", "prompt_processing", "reasoning", "tool_call", "message")
+"""The first words of the types of the events of a stream."""
 _RESULT_WORDS: Final = ("success", "result")
 _CALL_TYPES: Final = ("tool_call", "invalid_tool_call")
 _SEGMENT_TYPES: Final = {"message": SegmentType.TEXT, "reasoning": SegmentType.REASONING}
-
-
-def is_of_lmstudio(event: Any) -> bool:
-    """Return whether *event* is an answer of this API, or an event of its stream other than an error."""
-    if type(event) is not dict:
-        return False
-    kind = event.get("type")
-    if kind is None:
-        return "model_instance_id" in event and type(event.get("output")) is list
-    return type(kind) is str and kind.partition(".")[0] in _FAMILIES and "." in kind
 
 
 class OwnEvent:

@@ -41,8 +41,8 @@ from crosswalk.plugins import (
     take_string,
 )
 from crosswalk_openai import NO_REASONING, ChatDialect, take_sources
-from crosswalk_openai.lmstudio import OwnEvent, is_of_lmstudio, lifted, lmstudio_deltas, lmstudio_usage
-from crosswalk_openai.mistral import conversation_deltas, is_of_conversation, reference
+from crosswalk_openai.lmstudio import FAMILIES, OwnEvent, lifted, lmstudio_deltas, lmstudio_usage
+from crosswalk_openai.mistral import BODY, STREAM_EVENT_TYPES, conversation_deltas, reference
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -379,11 +379,11 @@ class LMStudio(ChatDialect):
 
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: certain of its own API."""
-        return Recognition.CERTAIN if is_of_lmstudio(event) else super().recognizes(event)
+        return Recognition.CERTAIN if _is_of_lmstudio(event) else super().recognizes(event)
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
-        is_own = state.own(OwnEvent).is_so = is_of_lmstudio(event)
+        is_own = state.own(OwnEvent).is_so = _is_of_lmstudio(event)
         return lmstudio_deltas(event, state) if is_own else super().map_delta(event, state)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
@@ -398,6 +398,16 @@ class LMStudio(ChatDialect):
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``."""
         return lifted(event) if state.own(OwnEvent).is_so else super().extensions(event, state)
+
+
+def _is_of_lmstudio(event: Any) -> bool:
+    """Return whether *event* is an answer of this API, or an event of its stream other than an error."""
+    if type(event) is not dict:
+        return False
+    kind = event.get("type")
+    if kind is None:
+        return "model_instance_id" in event and type(event.get("output")) is list
+    return type(kind) is str and kind.partition(".")[0] in FAMILIES and "." in kind
 
 
 @attrs.define
@@ -603,11 +613,11 @@ class Mistral(ChatDialect):
 
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: certain of the Conversations API."""
-        return Recognition.CERTAIN if is_of_conversation(event) else super().recognizes(event)
+        return Recognition.CERTAIN if _is_of_conversation(event) else super().recognizes(event)
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
-        if not is_of_conversation(event):
+        if not _is_of_conversation(event):
             return super().map_delta(event, state)
         return conversation_deltas(
             event, state, lambda entry, entry_state: _chunks(entry, 0, entry_state, ())
@@ -630,6 +640,14 @@ class Mistral(ChatDialect):
         """Read one tool call. The id ``"null"`` means that there is none."""
         take_same(call, "id", "null")
         return super().tool_call(call, choice, state, whole=whole)
+
+
+def _is_of_conversation(event: Any) -> bool:
+    """Whether *event* is an answer of this API, or an event of its stream."""
+    if type(event) is not dict:
+        return False
+    kind = event.get("type")
+    return event.get("object") == BODY if kind is None else type(kind) is str and kind in STREAM_EVENT_TYPES
 
 
 def _chunks(

@@ -28,7 +28,7 @@ Chunks: TypeAlias = Callable[[dict[str, Any], MappingState], Iterable[ResponseDe
 """Reads the content of an entry that is a list of chunks."""
 
 BODY: Final = "conversation.response"
-_STREAM_EVENT_TYPES: Final = frozenset(
+STREAM_EVENT_TYPES: Final = frozenset(
     {
         *(f"conversation.response.{word}" for word in ("started", "done", "error")),
         *(f"tool.execution.{word}" for word in ("started", "delta", "done")),
@@ -38,14 +38,6 @@ _STREAM_EVENT_TYPES: Final = frozenset(
     }
 )
 """The types of the events of a stream."""
-
-
-def is_of_conversation(event: Any) -> bool:
-    """Whether *event* is an answer of this API, or an event of its stream."""
-    if type(event) is not dict:
-        return False
-    kind = event.get("type")
-    return event.get("object") == BODY if kind is None else type(kind) is str and kind in _STREAM_EVENT_TYPES
 
 
 def conversation_deltas(

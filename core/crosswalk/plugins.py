@@ -30,13 +30,9 @@ from crosswalk.errors import (
 )
 from crosswalk.lazy import face
 from crosswalk.mapping.blocks import (
-    Dialect as Dialect,
-    DialectFamily as DialectFamily,
     accept_legacy_logprobs as accept_legacy_logprobs,
     accept_logprobs as accept_logprobs,
-    event_type as event_type,
     logprob_of as logprob_of,
-    unknown_event as unknown_event,
 )
 from crosswalk.mapping.event import take_end as take_end
 from crosswalk.mapping.failures import (
@@ -94,7 +90,13 @@ from crosswalk.plugin.hooks import (
     WayBack as WayBack,
     hookimpl as hookimpl,
 )
-from crosswalk.plugin.registry import requests_of as requests_of
+from crosswalk.plugin.registry import (
+    Dialect as Dialect,
+    DialectFamily as DialectFamily,
+    event_type as event_type,
+    requests_of as requests_of,
+    unknown_event as unknown_event,
+)
 from crosswalk.plugin.state import (
     CountPaths as CountPaths,
     MappingState as MappingState,

@@ -80,7 +80,9 @@ def clean_message(text: str, limit: int = 500) -> str:
     """
     head = text[: 4 * limit]  # the rest is cut anyway
     head = _PATH.sub("<path>", _SECRET.sub(lambda match: f"{match[1] or ''}<secret>", head))
-    head = " ".join("".join(c if c.isprintable() else " " for c in head).split())
+    if not head.isprintable():
+        head = "".join([c if c.isprintable() else " " for c in head])
+    head = " ".join(head.split())
     return head if len(head) <= limit and len(text) <= 4 * limit else f"{head[: limit - 1]}…"
 
 

@@ -30,7 +30,8 @@ from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import registry
 from crosswalk.records import vendor_name, vendor_of_model
 from crosswalk.text import counted
-from crosswalk.types.response import ChatResponse, now
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import now
 from crosswalk.wire.framing import DEFAULT
 
 if TYPE_CHECKING:

@@ -18,9 +18,8 @@ from crosswalk.cli.terminal import harmless
 from crosswalk.cli.tracing import Effect, How, Tracer, said
 from crosswalk.codec.layout import layout
 from crosswalk.errors import MappingError
-from crosswalk.mapping.blocks import DialectFamily
 from crosswalk.mapping.fields import FieldTable, same
-from crosswalk.plugin.registry import Mapper
+from crosswalk.plugin.registry import DialectFamily, Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, at
 from crosswalk.text import counted, json_type_name

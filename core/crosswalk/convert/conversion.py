@@ -48,7 +48,7 @@ from crosswalk.responses.response import Response
 from crosswalk.responses.vocabulary import ResponsesParseError
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import EMPTY_OBJECT, copy_json, dump_json, same_json, thaw
-from crosswalk.types.response import Alternative, ChatResponse, new_id, now
+from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.stream import DeltaAccumulator
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import (
@@ -59,6 +59,8 @@ from crosswalk.types.values import (
     SegmentType,
     altered,
     checks_keywords,
+    new_id,
+    now,
 )
 from crosswalk.wire.framing import Limits
 from crosswalk.words import suggests_names

@@ -32,6 +32,8 @@ from crosswalk.types.message import arguments_delta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import SegmentType
 
+_TEXT_TYPE: Final = SegmentType.TEXT
+_REASONING_TYPE: Final = SegmentType.REASONING
 _TEXT: Final = "text"
 _TIME: Final = "time"
 _NUMBER: Final = "number"
@@ -112,7 +114,7 @@ class _Remembered:
             self.call = delta.tool_call_delta.index
             self.pieces = self.parts.calls[self.call].arguments
         else:
-            self.kind = SegmentType.TEXT if delta.content_delta is not None else SegmentType.REASONING
+            self.kind = _TEXT_TYPE if delta.content_delta is not None else _REASONING_TYPE
         self.before = data[: cuts[0].start]
         self._separators = [
             (left_cut.kind, data[left_cut.end : right_cut.start]) for left_cut, right_cut in pairwise(cuts)
@@ -416,7 +418,7 @@ class AlikeEvents:
                 index, None, None, arguments_delta(remembered.call, text), remembered.choice, extensions
             )
         remembered.parts.text.append(text)
-        if remembered.kind is SegmentType.TEXT:
+        if remembered.kind is _TEXT_TYPE:
             return text_delta(index, text, None, None, remembered.choice, extensions)
         return text_delta(index, None, text, None, remembered.choice, extensions)
 
@@ -465,7 +467,7 @@ class AlikeEvents:
         changes = self._event_mapper.extend(extensions) if extensions else {}
         remembered.texts.append(text)
         call = None if remembered.kind is not None else arguments_delta(remembered.call, text)
-        is_text = remembered.kind is SegmentType.TEXT
+        is_text = remembered.kind is _TEXT_TYPE
         content, reasoning = (text, None) if is_text else (None, text if call is None else None)
         delta = text_delta(UNNUMBERED, content, reasoning, call, remembered.choice, EMPTY_OBJECT, logprobs)
         return self._delivery.deliver([delta], usage, changes)

@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 # each choice, after everything else.
 
 
-_TEXT = SegmentType.TEXT
+_ERROR: Final = FinishReason.ERROR  # an enum's members are slow to look up
 
 
 class Delivery:
@@ -193,7 +193,7 @@ class Delivery:
         if delta.raw_finish_reason is None and delta.finish_reason is None:
             return delta
         state = self._state
-        if delta.segment is not None and delta.finish_reason is FinishReason.ERROR:
+        if delta.segment is not None and delta.finish_reason is _ERROR:
             earlier_error, state.error = state.error, delta
             for name, value in delta.extensions.items():
                 state.extensions.setdefault(name, thaw(value))
@@ -276,7 +276,7 @@ def _overwrites(changes: dict[str, Any], extensions: dict[str, Any]) -> bool:
 # The end of an answer: the finish words of its choices, resolved at the end by one precedence for all providers.
 
 
-_STOP: Final = FinishReason.STOP  # an enum's members are slow to look up
+_STOP: Final = FinishReason.STOP
 _TOOL_CALLS: Final = FinishReason.TOOL_CALLS
 # Of two ends of one choice, the later in this list counts: the one further from a whole answer.
 _SEVERITY = (
@@ -354,7 +354,7 @@ def final_deltas(state: MappingState, delivery: Delivery) -> list[ResponseDelta]
         end = _settle(state, choice, f"alternatives[{position}].finish_reason")
         last_deltas.append(delivery.final(choice, end))
     end = _settle(state, 0, "finish_reason")
-    segment = _segment(state, end) if end.reason is FinishReason.ERROR else None
+    segment = _segment(state, end) if end.reason is _ERROR else None
     last_deltas.append(delivery.final(0, end, segment))
     return last_deltas
 
@@ -368,7 +368,7 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
     end = state.ends.get(choice)
     if state.error is not None:
         finish_word = end.finish_word if end is not None else state.error.raw_finish_reason
-        return End(FinishReason.ERROR, finish_word)
+        return End(_ERROR, finish_word)
     reason = _STOP if end is None else end.reason
     is_without_call = False
     if reason is _STOP or reason is _TOOL_CALLS:
@@ -466,7 +466,8 @@ class EventMapper:
         state = self._state
         state.event_name = name
         state.continues = self.is_settled = False
-        outer_notes = mistyped() if NOTED.values else []  # of an event with a hook that reads this one
+        notes = NOTED.values
+        outer_notes = mistyped() if notes else []  # of an event with a hook that reads this one
         try:
             usage, residue = self._call_hooks(event, source, deltas)
             self.residue = residue
@@ -484,7 +485,7 @@ class EventMapper:
             failure = self._failure(error, event)
             raise failure from error.__cause__ if failure is error else error
         finally:
-            if outer_notes or NOTED.values:
+            if outer_notes or notes:
                 note_again(outer_notes)
 
     def extend(self, residue: dict[str, Any]) -> dict[str, Any]:
@@ -575,6 +576,8 @@ class EventMapper:
 
     def _extend(self, residue: dict[str, Any]) -> dict[str, Any]:
         """Add *residue* to the extensions and return what changed."""
+        if self._state.holds(residue):
+            return {}
         # Most events leave exactly what the one before left, which need not be compared leaf by leaf.
         encoded_residue = _as_bytes(residue) if len(residue) > 1 else None
         if encoded_residue is not None and encoded_residue == self._last_residue:

@@ -309,7 +309,8 @@ def _read(body: Any) -> tuple[str, list[str], int | None]:
             body = body[0] if body else ""
         elif isinstance(body, dict):
             words, status = _words_of(body) + words, _status_of(body) or status
-            body = next((body[key] for key in _INNER_KEYS if body.get(key)), "")
+            inner_keys = [key for key in _INNER_KEYS if body.get(key)]
+            body = body[inner_keys[0]] if inner_keys else ""
         else:
             break
     return "" if body is None or isinstance(body, dict | list) else str(body)[:500], words, status
@@ -321,17 +322,25 @@ _INNER_KEYS = ("error", "message", "detail", "msg", "Message", "originalMessage"
 
 def _words_of(body: dict[str, Any]) -> list[str]:
     """Return the types and codes of an error object, the most exact first. Numbers become digits."""
-    values = (body.get(key) for key in ("__type", "code", "type", "status", "error_type"))
-    words = (str(value) if type(value) is int else value for value in values)
-    return [word for word in words if isinstance(word, str) and word not in _MEANINGLESS_WORDS]
+    words = []
+    for key in ("__type", "code", "type", "status", "error_type"):
+        word = body.get(key)
+        if type(word) is int:
+            words.append(str(word))
+        elif isinstance(word, str) and word not in _MEANINGLESS_WORDS:
+            words.append(word)
+    return words
 
 
 _MEANINGLESS_WORDS = ("", "error")
 
 
 def _status_of(body: dict[str, Any]) -> int | None:
-    numbers = (body.get(key) for key in ("code", "status", "status_code", "http_status_code", "StatusCode"))
-    return next((number for number in numbers if type(number) is int and 400 <= number < 600), None)
+    for key in ("code", "status", "status_code", "http_status_code", "StatusCode"):
+        number = body.get(key)
+        if type(number) is int and 400 <= number < 600:
+            return number
+    return None
 
 
 def _inner_json(text: str) -> Any:

@@ -46,7 +46,8 @@ from crosswalk.mapping.reader import (
 from crosswalk.plugin.registry import Registry, registry as default_registry
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import Dumpable, FrozenObject, dump_json, dumped, is_dumpable, plain_view
-from crosswalk.types.response import ChatResponse, new_id, now
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import new_id, now
 from crosswalk.wire.framing import DEFAULT, Frame, Limits, SniffingDecoder, is_done, load_event
 from crosswalk.words import suggests_names
 

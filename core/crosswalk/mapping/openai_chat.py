@@ -12,7 +12,7 @@ import attrs
 
 from crosswalk.errors import ErrorInfo, PluginError, TrailingContentError, WireTypeError
 from crosswalk.lazy import later
-from crosswalk.mapping.blocks import accept_legacy_logprobs, accept_logprobs, unknown_event
+from crosswalk.mapping.blocks import accept_legacy_logprobs, accept_logprobs
 from crosswalk.mapping.failures import VendorErrors, error_delta, error_info, take_error
 from crosswalk.plugin.hooks import (
     Access,
@@ -23,7 +23,7 @@ from crosswalk.plugin.hooks import (
     WayBack,
     hookimpl,
 )
-from crosswalk.plugin.registry import registry
+from crosswalk.plugin.registry import registry, unknown_event
 from crosswalk.plugin.state import (
     CountPaths,
     MappingState,
@@ -495,9 +495,10 @@ class OpenAIChatDialect:
         except WireTypeError as error:
             type_error = error  # once the answer has been read: nothing of it is to be lost
         choices_state = state.own(Choices)
-        choices_state.first = None
-        choices_state.silent = frozenset()
-        choices, bare_count = take_objects(event, "choices"), 0
+        choices_state.first, choices_state.silent = None, _NO_CHOICES
+        choices, bare_count = event.get("choices"), 0
+        if type(choices) is not list or len(choices) != 1 or type(choices[0]) is not dict:  # unlike most
+            choices = take_objects(event, "choices")
         for number, choice in enumerate(choices):
             # It stays, to identify the residue of the choice.
             index = choice.get("index")
@@ -507,7 +508,9 @@ class OpenAIChatDialect:
             if number == 0:
                 choices_state.first = index
             state.continues = is_same and "delta" in choice
-            part, whole = self._part(choice, index, state)
+            part, whole = choice.get("delta"), False
+            if not part or type(part) is not dict or "message" in choice or index not in state.choices:
+                part, whole = self._part(choice, index, state)
             has_said = False
             try:
                 for delta in self.choice_deltas(choice, part, index, state, whole=whole):
@@ -534,7 +537,7 @@ class OpenAIChatDialect:
 
     def _part(self, choice: dict[str, Any], index: int, state: MappingState) -> tuple[dict[str, Any], bool]:
         """Return the part of *choice* to read, empty if it has none, and whether it is a message."""
-        if "delta" in choice and "message" not in choice:  # most of any stream
+        if "delta" in choice and "message" not in choice:  # the first chunk of any stream
             name, other_name = "delta", None
         elif "message" in choice and "delta" not in choice and index not in state.ends:  # any body
             name, other_name = "message", None
@@ -578,9 +581,10 @@ class OpenAIChatDialect:
             whole: whether the part is a message, not a piece of one.
         """
         own_methods = self._own_methods
-        for key in _PART_KEYS:
-            if key in part and part[key] is None:
-                del part[key]
+        if None in part.values():
+            for key in _PART_KEYS:
+                if key in part and part[key] is None:
+                    del part[key]
         reasoning = refusal = None
         if "reasoning" in part or "reasoning_content" in part or "reasoning" in own_methods:
             reasoning = self.reasoning(part, index, state)
@@ -628,15 +632,15 @@ class OpenAIChatDialect:
                     raise self._gave("tool_calls", call, "ToolCallDelta", state)
                 yield said(None, None, call, choice=index)
         if part:
-            take_same(part, "role", "assistant")
+            if part.get("role") == "assistant":
+                del part["role"]
             if part.get("annotations") == []:
                 del part["annotations"]  # OpenAI sends an empty list where others send null
         for segment in self.segments(part, index, state):
             if type(segment) is not Segment:
                 raise self._gave("segments", segment, "Segment", state)
             yield ResponseDelta(segment=segment, choice=index)
-        finish_word = take_string(choice, "finish_reason")
-        if finish_word:
+        if "finish_reason" in choice and (finish_word := take_string(choice, "finish_reason")):
             yield ended(finish_word, choice=index)
         if NATIVE_KEY in choice:
             end = native_end(choice, index, self.finish_reasons, self.speaks, state)
@@ -800,6 +804,7 @@ class OpenAIChatDialect:
 
 
 _building = later("crosswalk.service.building")
+_NO_CHOICES: Final[Set[int]] = frozenset()
 _INDEX_KEYS = {"index"}
 _PART_KEYS = ("content", "refusal", "reasoning", "reasoning_content", "tool_calls", "function_call", "role")
 """The keys of a message or delta under which a null says nothing."""

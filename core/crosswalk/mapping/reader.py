@@ -45,9 +45,9 @@ from crosswalk.text import Redact, may_log_content, shortened
 from crosswalk.types.answer import ChoiceDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import copy_json, dump_json
-from crosswalk.types.response import Alternative, ChatResponse, new_id, now
+from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance, counted_tokens
-from crosswalk.types.values import FinishReason, RawEvents, Segment, SegmentType
+from crosswalk.types.values import FinishReason, RawEvents, Segment, SegmentType, new_id, now
 from crosswalk.wire.framing import (
     DEFAULT,
     REPLACEMENT,
@@ -140,6 +140,7 @@ _DEBUG: Final = 10
 _INFO: Final = 20
 """The levels of :mod:`logging`, which this module does not import."""
 _ERROR: Final = FinishReason.ERROR
+_TEXT: Final = SegmentType.TEXT
 
 
 @cache
@@ -618,6 +619,8 @@ class Reader:
             failure = error
         if failure is not None:  # out here, it does not carry the payload along
             event = self._load_again(data, failure)
+        elif self._halves is None:  # all events of nearly any answer
+            return self._map_complete(event, name, data)
         return self._map(event, name, data)
 
     def _too_many(self) -> MappingError:
@@ -679,30 +682,28 @@ class Reader:
         try:
             usage, changes = self._event_mapper.map(event, name, source, deltas)
         except MappingError as error:
-            self._deliver(deltas, None, {})
+            try:
+                self._delivery.deliver(deltas, None, {})
+            except Exception as delivery_error:
+                raise self._damaged(delivery_error) from delivery_error
             raise self._explain(error) from error.__cause__
         if state.unknown_finish is not None:
             state.unknown_finish.locate(provider=self._event_mapper.mapper.provider, event=self._place())
         if alike_events is not None:
             alike_events.note(source, name, deltas, usage, changes)
-        elif self._decoder is not None:
+        elif self._event_count <= 2 and self._decoder is not None:
             self._decode = self._decoder.direct
             if self._event_count == 2 and (alike_events := self._new_alike()) is not None:
                 self._alike_events = alike_events
                 alike_events.note(source, name, deltas, usage, changes)
-        delivered_deltas = self._deliver(deltas, usage, changes)
+        try:
+            delivered_deltas = self._delivery.deliver(deltas, usage, changes)
+        except Exception as error:
+            raise self._damaged(error) from error
         timer = self._options.timer
         if timer is not None and self._first_token_time is None and any(map(has_output, delivered_deltas)):
             self._first_token_time = timer()
         return delivered_deltas
-
-    def _deliver(
-        self, deltas: list[ResponseDelta], usage: Any, changes: dict[str, Any]
-    ) -> list[ResponseDelta]:
-        try:
-            return self._delivery.deliver(deltas, usage, changes)
-        except Exception as error:
-            raise self._damaged(error) from error
 
     def _new_alike(self) -> AlikeEvents | None:
         mapper = self._event_mapper.mapper
@@ -727,7 +728,7 @@ class Reader:
         if not state.has_json_extensions:
             raise mapper.broken("it left in the extensions what is not JSON")
         draft = state.choices.get(0) if len(state.choices) == 1 else None
-        ends_with_text = draft is not None and draft.open is SegmentType.TEXT and draft.text[0]  # as most do
+        ends_with_text = draft is not None and draft.open is _TEXT and draft.text[0]  # as most do
         if state.usage is not None and not ends_with_text:
             self._note_unread()
         try:

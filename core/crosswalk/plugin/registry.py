@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module, invalidate_caches
 from inspect import Parameter, getattr_static, signature
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 import attrs
 import pluggy
@@ -20,6 +20,7 @@ from crosswalk.errors import (
     ErrorInfo,
     MappingError,
     PluginError,
+    UnknownEventError,
     UnknownFinishReasonError,
     UnknownProviderError,
 )
@@ -438,6 +439,123 @@ def _on_what_is_left(function: Hook, position: int) -> Hook:
         return function(*values[:position], remaining_event, *values[position + 1 :])
 
     return call
+
+
+# -------------------------------------------------------------------------------- dialects
+# Providers with several dialects, such as a server that also answers in OpenAI's form.
+
+
+class Dialect(Protocol):
+    """A family of wire formats: the mapping hooks as methods, which need no ``@hookimpl``.
+
+    A dialect may also have a method ``extensions`` for the residue of an event, like the hook. If all its streams end
+    with ``[DONE]``, its attribute ``sentinel`` is true. If the content of its answers is in other objects than that of the
+    other dialects, its ``message_paths`` name them (see ``ProviderInfo``).
+    """
+
+    def recognizes(self, event: Any) -> Recognition:
+        """Return how well *event* fits, see the hook ``recognizes``."""
+
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """Return the deltas of *event*, see the hook ``map_delta``."""
+
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """Return the meaning of a finish word, see the hook ``map_finish_reason``."""
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """Take the token counts of *event*, ``None`` without any, see the hook ``map_usage``."""
+
+
+class DialectFamily:
+    """A provider that speaks several dialects: the first event decides which one reads the stream.
+
+    Args:
+        dialects: in order of preference, where two recognize an event equally.
+
+    Attributes:
+        undecided: the types of events that begin streams of any of them. The first dialect reads them, and a later event
+            decides.
+    """
+
+    undecided: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *dialects: Dialect) -> None:
+        self.dialects = dialects
+
+    def dialect(self, event: Any, state: MappingState) -> Dialect:
+        """Return the dialect of this stream. A subclass may override it.
+
+        Raises:
+            UnknownEventError: none of them recognizes its first event.
+        """
+        chosen_dialect: Dialect | None = state.dialect
+        if chosen_dialect is None:
+            if type(event) is dict and event.get("type") in self.undecided:
+                return self.dialects[0]
+            best_recognition, chosen_dialect = self._best(event)
+            if best_recognition is Recognition.NO:
+                raise unknown_event(event, "an event of an unknown dialect")
+            state.dialect = chosen_dialect
+        return chosen_dialect
+
+    def _best(self, event: Any) -> tuple[Recognition, Dialect]:
+        """Return how well *event* fits the dialect that it fits best, the first one of equals, and this dialect."""
+        best_recognition, best_dialect = Recognition.NO, self.dialects[0]
+        for dialect in self.dialects:
+            recognition = dialect.recognizes(event)
+            if recognition > best_recognition:
+                best_recognition, best_dialect = recognition, dialect
+                if recognition is Recognition.CERTAIN:
+                    break
+        return best_recognition, best_dialect
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        """See the hook ``map_delta``."""
+        chosen_dialect: Dialect = state.dialect or self.dialect(event, state)
+        return chosen_dialect.map_delta(event, state)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
+        """See the hook ``map_finish_reason``."""
+        chosen_dialect: Dialect = state.dialect or self.dialects[0]
+        return chosen_dialect.map_finish_reason(reason, state)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """See the hook ``map_usage``. ``null``, with which llama.cpp announces one more answer, has no counts."""
+        chosen_dialect: Dialect | None = state.dialect
+        return None if chosen_dialect is None or event is None else chosen_dialect.map_usage(event, state)
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        """See the hook ``extensions``."""
+        extensions_hook = getattr(state.dialect, "extensions", None)
+        extensions: dict[str, Any] = (
+            event if extensions_hook is None or event is None else extensions_hook(event, state)
+        )
+        return extensions
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``."""
+        return self._best(event)[0]
+
+
+def event_type(event: Any) -> str | None:
+    """Return the type of *event*, shortened, or ``None`` if it has none."""
+    if isinstance(event, dict):
+        for key in ("type", "object", "event_type"):
+            word = event.get(key)
+            if isinstance(word, str):
+                return word[:60]
+    return None
+
+
+def unknown_event(event: Any, cause: str = "an event of an unknown type") -> UnknownEventError:
+    """Return the error to raise for the unknown *event*, with its type."""
+    word = event_type(event)
+    return UnknownEventError(f"{cause} ({word or 'no type'})", event_type=word)
 
 
 # ------------------------------------------------------------------------------ resolution

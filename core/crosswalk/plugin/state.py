@@ -27,7 +27,7 @@ from crosswalk.types.answer import AnswerDraft, CallDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import same_json
 from crosswalk.types.message import ToolCallDelta, arguments_delta
-from crosswalk.types.response import ChatResponse, as_utc, is_canonical
+from crosswalk.types.response import ChatResponse, is_canonical
 from crosswalk.types.usage import (
     LONGEST,
     Cost,
@@ -43,6 +43,7 @@ from crosswalk.types.values import (
     ContentFilterSeverity,
     FinishReason,
     Segment,
+    as_utc,
     error_segment,
     unchecked,
 )
@@ -82,7 +83,8 @@ class Noted(threading.local):
     Hooks have no other way to report them.
 
     Attributes:
-        values: the container of each such value, by the container's identity and the value's key in it.
+        values: the container of each such value, by the container's identity and the value's key in it. It stays the same
+            object.
     """
 
     def __init__(self) -> None:
@@ -94,13 +96,15 @@ NOTED: Final = Noted()
 
 def mistyped() -> list[tuple[Any, Any]]:
     """Return the values of a wrong type that were left, each as its container and its key, and start a new list."""
-    noted_values, NOTED.values = NOTED.values, {}
-    return [(container, key) for (_, key), container in noted_values.items()]
+    notes = [(container, key) for (_, key), container in NOTED.values.items()]
+    NOTED.values.clear()
+    return notes
 
 
 def note_again(notes: list[tuple[Any, Any]]) -> None:
     """Restore the list that :func:`mistyped` returned. Values that were noted meanwhile are discarded."""
-    NOTED.values = {(id(container), key): container for container, key in notes}
+    NOTED.values.clear()
+    NOTED.values.update({(id(container), key): container for container, key in notes})
 
 
 def _leave(container: Any, key: Any) -> None:
@@ -447,9 +451,12 @@ def empty_containers(event: Any) -> dict[int, Any]:
         for container in level:
             if not container:
                 containers_by_id[id(container)] = container
-            for child in container.values() if type(container) is dict else container:
-                if type(child) is dict or type(child) is list:
-                    next_level.append(child)
+                continue
+            children = container.values() if type(container) is dict else container
+            if not _CONTAINER_TYPES.isdisjoint(map(type, children)):
+                for child in children:
+                    if type(child) in _CONTAINER_TYPES:
+                        next_level.append(child)
         level = next_level
     return containers_by_id
 
@@ -484,6 +491,8 @@ class CountPaths:
         counts: dict[str, int] = {}
         for groups, name_by_key in self._objects:
             holder = usage
+            if groups and groups[0] not in usage:
+                continue
             for group in groups:
                 inner = holder.get(group)
                 if type(inner) is not dict or not inner:

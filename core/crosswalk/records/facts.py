@@ -19,9 +19,9 @@ from crosswalk.records.layout import PART_OF, TIMES, Field, Layout, Path, look_u
 from crosswalk.text import json_type_name, plain_name
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.types.message import ChatMessage
-from crosswalk.types.response import ChatResponse, now
+from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance, ResponseMetadata, UsageInfo, as_provenance, counted_tokens
-from crosswalk.types.values import FinishReason, altered
+from crosswalk.types.values import FinishReason, altered, now
 
 VENDORS: Final[Mapping[str, str]] = {
     "aws": "bedrock",

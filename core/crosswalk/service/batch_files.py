@@ -23,8 +23,8 @@ from crosswalk.service.building import OnUnsupported, build, fitting_names
 from crosswalk.service.way_back import answer_with_names
 from crosswalk.text import brief, short_repr
 from crosswalk.types.json import Dumpable, dump_json
-from crosswalk.types.response import ChatResponse, error_of, new_id
-from crosswalk.types.values import altered
+from crosswalk.types.response import ChatResponse, error_of
+from crosswalk.types.values import altered, new_id
 
 BatchLines: TypeAlias = bytes | str | BinaryIO | Iterable[bytes | str | Mapping[str, Any] | Dumpable]
 """A file of results: its content, an open binary file, or its lines as bytes, text, decoded JSON or an SDK's objects."""

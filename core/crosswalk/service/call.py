@@ -56,10 +56,10 @@ from crosswalk.service.setup import (
 from crosswalk.service.way_back import answer_with_names
 from crosswalk.text import clean_message, counted
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.response import ChatResponse, new_id
+from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import EventMaker, StreamEvent, StreamEventType
 from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
-from crosswalk.types.values import altered
+from crosswalk.types.values import altered, new_id
 from crosswalk.words import suggests_names
 
 # -------------------------------------------------------------------------------- exchange

@@ -76,8 +76,8 @@ from crosswalk.service.setup import (
     prepared,
 )
 from crosswalk.text import nearest
-from crosswalk.types.response import ChatResponse, new_id, now
-from crosswalk.types.values import checks_keywords, unchecked
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.values import checks_keywords, new_id, now, unchecked
 from crosswalk.wire.framing import DEFAULT, Limits
 from crosswalk.words import AnswersNames, right_word, suggests_names
 

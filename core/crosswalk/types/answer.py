@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from math import isfinite
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -28,14 +28,7 @@ from crosswalk.types.json import (
     placed,
 )
 from crosswalk.types.message import CallKind, ChatMessage, Role, ToolCall, ToolCallDelta
-from crosswalk.types.response import (
-    Alternative,
-    ChatResponse,
-    as_utc,
-    new_id,
-    now,
-    with_unknown_parts,
-)
+from crosswalk.types.response import Alternative, ChatResponse, with_unknown_parts
 from crosswalk.types.usage import (
     Provenance,
     ResponseMetadata,
@@ -56,7 +49,10 @@ from crosswalk.types.values import (
     Segment,
     SegmentType,
     TokenLogprob,
+    as_utc,
     error_segment,
+    new_id,
+    now,
     unchecked,
 )
 
@@ -65,6 +61,8 @@ from crosswalk.types.values import (
 
 
 _TEXT: Final = SegmentType.TEXT  # an enum's members are slow to look up
+_REASONING: Final = SegmentType.REASONING
+_REFUSAL: Final = SegmentType.REFUSAL
 _ASSISTANT: Final = Role.ASSISTANT
 
 
@@ -154,14 +152,14 @@ class ChoiceDraft:
         """Add all fields of *delta* for this choice: reasoning before text before calls."""
         text = delta.content_delta
         if delta.reasoning_delta is not None:
-            self.write(SegmentType.REASONING, delta.reasoning_delta)
+            self.write(_REASONING, delta.reasoning_delta)
         if text is not None:
-            if self.open is SegmentType.TEXT:  # most of any stream
+            if self.open is _TEXT:  # most of any stream
                 self.text.append(text)
             else:
-                self.write(SegmentType.TEXT, text)
+                self.write(_TEXT, text)
         if delta.refusal_delta is not None:
-            self.write(SegmentType.REFUSAL, delta.refusal_delta)
+            self.write(_REFUSAL, delta.refusal_delta)
         if delta.tool_call_delta is not None:
             self.add_call(delta.tool_call_delta)
         if delta.segment is not None:
@@ -185,7 +183,7 @@ class ChoiceDraft:
         """Take a piece of text of *kind*."""
         if self.open is not kind:
             if not text:  # some servers send an empty content with every piece of reasoning
-                self._has_blank_content = self._has_blank_content or kind is SegmentType.TEXT
+                self._has_blank_content = self._has_blank_content or kind is _TEXT
                 return
             self.open, self.text = kind, []
             self.parts.append((kind, self.text))
@@ -307,13 +305,13 @@ class ChoiceDraft:
                 segment = self._segment(part, ids, partial=partial)
             segment_list.append(segment if later_segment is None else _with_more(segment, later_segment))
         segments = tuple(segment_list)
-        content = said(segments, SegmentType.TEXT)
+        content = said(segments, _TEXT)
         if content is None and self._has_blank_content:
             content = ""
         return Built(
             unchecked(ChatMessage, role=_ASSISTANT, content=content, tool_calls=tuple(calls) or None),
             segments,
-            said(segments, SegmentType.REFUSAL),
+            said(segments, _REFUSAL),
             logprobs,
         )
 
@@ -418,6 +416,7 @@ _WHOLES_BY_DETAIL: Final = {
     "cache_write_1h_tokens": "cache_write_tokens",
 }
 """The same for the details."""
+_TEXT_TYPES: Final = frozenset({str, NoneType})
 _ZERO: Final = timedelta(0)
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 _SYNTHETIC: Final = Provenance.SYNTHETIC
@@ -499,6 +498,12 @@ class AnswerDraft:
             return fields
         extensions = self.extensions if self._is_shared else self._extensions
         return merge(extensions, fields, self._arrays, rules)
+
+    def holds(self, fields: dict[str, Any]) -> bool:
+        """Whether *fields* are texts that the extensions hold already: a quick look at what many events repeat."""
+        return (
+            _TEXT_TYPES.issuperset(map(type, fields.values())) and fields.items() <= self._extensions.items()
+        )
 
     @property
     def has_mixed_arrays(self) -> bool:
@@ -704,15 +709,15 @@ class Texts:
     ) -> Iterable[ResponseDelta]:
         """Return the deltas of *text*, more of *block*: a text, reasoning or a refusal. An empty text counts too."""
         if not text and not logprobs:
-            is_empty = text is not None and kind is SegmentType.TEXT
+            is_empty = text is not None and kind is _TEXT
             return (ResponseDelta(content_delta=text),) if is_empty else ()
         last_text, self._said = self._said, (kind, block)
         # Most of a stream goes on with the block before.
         separators = () if last_text is None or last_text[1] is block else _apart(kind, last_text[0])
-        if kind is SegmentType.TEXT:
+        if kind is _TEXT:
             delta = ResponseDelta(content_delta=text, logprobs=logprobs) if logprobs else said_delta(text)
             return (*separators, delta)
-        if kind is SegmentType.REASONING:
+        if kind is _REASONING:
             return (*separators, said_delta(None, text))
         return (*separators, ResponseDelta(refusal_delta=text))
 
@@ -720,7 +725,7 @@ class Texts:
         """The deltas of what is to be sent back byte for byte with the reasoning of *block*, or in its place."""
         if not value:
             return ()
-        last_text, segment = self._said, Segment(SegmentType.REASONING, "", {name: value})
+        last_text, segment = self._said, Segment(_REASONING, "", {name: value})
         separators = () if last_text is None or last_text[1] is block else _apart(segment.type, last_text[0])
         return (*separators, self.insert(segment))
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, TypeVar, final, get_args
 
@@ -36,12 +35,15 @@ from crosswalk.types.values import (
     as_optional_tuple,
     as_raw_events,
     as_tuple,
+    as_utc,
     check_count,
     check_is,
     check_items,
     check_optional_text,
     check_text,
     error_segment,
+    new_id,
+    now,
     read_error,
     wrong_type,
 )
@@ -51,37 +53,6 @@ T = TypeVar("T")
 
 # -------------------------------------------------------------------------------- response
 # The one response type: the answer of a model, in the same form for every provider.
-
-
-def new_id() -> str:
-    """A fresh response id: a random UUID, without the modules that :mod:`uuid` loads."""
-    random_bytes = bytearray(os.urandom(16))
-    random_bytes[6] = random_bytes[6] & 0x0F | 0x40  # version 4
-    random_bytes[8] = random_bytes[8] & 0x3F | 0x80
-    digits = random_bytes.hex()
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
-def now() -> datetime:
-    """The time, in UTC."""
-    return datetime.now(UTC)
-
-
-def as_utc(value: object) -> datetime:
-    """Return the time *value* in UTC.
-
-    Raises:
-        ResponseValidationError: it is not a time, has no time zone, or lies outside the calendar.
-    """
-    if type(value) is datetime and value.tzinfo is UTC:
-        return value
-    if not isinstance(value, datetime) or value.utcoffset() is None:
-        raise ResponseValidationError("created must be a datetime with a time zone")
-    try:
-        value = value.astimezone(UTC)
-        return datetime(*value.timetuple()[:6], value.microsecond, UTC)  # a subclass has more to it
-    except OverflowError:
-        raise ResponseValidationError("created lies outside the years 1 to 9999 in UTC") from None
 
 
 _NON_CONTENT_PATHS = {"id", "created", "metadata.request_duration", "metadata.time_to_first_token"}

@@ -17,7 +17,7 @@ from crosswalk.types.answer import AnswerDraft, Built, ChoiceDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import as_frozen_value
 from crosswalk.types.message import ChatMessage, ToolCall
-from crosswalk.types.response import Alternative, ChatResponse, new_id, now
+from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import ProviderAttempt, ResponseMetadata, UsageInfo
 from crosswalk.types.values import (
     ContentFilterResult,
@@ -34,6 +34,8 @@ from crosswalk.types.values import (
     as_tuple,
     check_is,
     check_items,
+    new_id,
+    now,
     one_of,
     unchecked,
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, TypeAlias, TypeVar, final, overload
 
@@ -47,12 +49,45 @@ def as_optional_tuple(value: Iterable[Any] | None) -> tuple[Any, ...] | None:
     return None if value is None else as_tuple(value)
 
 
+def new_id() -> str:
+    """A fresh response id: a random UUID, without the modules that :mod:`uuid` loads."""
+    random_bytes = bytearray(os.urandom(16))
+    random_bytes[6] = random_bytes[6] & 0x0F | 0x40  # version 4
+    random_bytes[8] = random_bytes[8] & 0x3F | 0x80
+    digits = random_bytes.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)
+
+
+def as_utc(value: object) -> datetime:
+    """Return the time *value* in UTC.
+
+    Raises:
+        ResponseValidationError: it is not a time, has no time zone, or lies outside the calendar.
+    """
+    if type(value) is datetime and value.tzinfo is UTC:
+        return value
+    if not isinstance(value, datetime) or value.utcoffset() is None:
+        raise ResponseValidationError("created must be a datetime with a time zone")
+    try:
+        value = value.astimezone(UTC)
+        return datetime(*value.timetuple()[:6], value.microsecond, UTC)  # a subclass has more to it
+    except OverflowError:
+        raise ResponseValidationError("created lies outside the years 1 to 9999 in UTC") from None
+
+
 def one_of(enum_class: type[E], value: object, problem: str, *, code: str | None = None) -> E:
     """Return *value* as one of *enum_class*.
 
     Raises:
         ResponseValidationError: it is not one of them. The message is *problem*, the code *code*.
     """
+    if type(value) is enum_class:
+        return value
     if isinstance(value, str):
         try:
             return enum_class(value)

@@ -31,7 +31,7 @@ from crosswalk.types import (
     ToolCall,
     UsageInfo,
 )
-from crosswalk.types.response import new_id
+from crosswalk.types.values import new_id
 from strategies import chat_responses
 
 CREATED = datetime(2024, 1, 15, 10, 30, tzinfo=UTC)
