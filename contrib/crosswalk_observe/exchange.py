@@ -151,7 +151,7 @@ class ObservedExchange:
         operation: the requested operation, such as ``chat``, ``text_completion`` or ``embeddings``.
         gives_answer: whether the operation returns a chat answer. Embeddings, images, rerank and the like have a status, a
             model, tokens and errors, but neither bodies nor a response, unless it is an error.
-        tokens: the ``input`` and ``output`` tokens of such an operation.
+        tokens: the ``input`` and ``output`` tokens of such an operation, and those of a modality, such as ``image.input``.
         cost: the provider's own cost, or an estimate by list prices, which is ``derived``, or ``None``. See
             :class:`~crosswalk_observe.Watcher`.
         labels: the labels of the request, set with :func:`~crosswalk_observe.watching`.

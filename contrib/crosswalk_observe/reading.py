@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from base64 import b64decode
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
@@ -25,6 +26,7 @@ from crosswalk.errors import (
 from crosswalk.prices import cost_of
 from crosswalk.service import (
     CANCELLED,
+    GzipReader,
     as_cancelled,
     completed,
     encoded_forms,
@@ -506,11 +508,8 @@ class _Body:
                 yield chunk
 
         self.times, self.chunks, room = [], [], keep_bytes
-        response = httpx2.Response(
-            200, headers={"content-encoding": exchange.encoding}, content=packed_chunks()
-        )
         try:
-            for piece in response.iter_bytes():
+            for piece in filter(None, _unpacked(packed_chunks(), exchange.encoding)):
                 if len(piece) > room:
                     self.is_cut = True
                     piece = piece[:room]
@@ -520,7 +519,9 @@ class _Body:
                 if self.is_cut:
                     break
         except httpx2.HTTPError as error:
-            self.failure = failure_of(error, (exchange.site.host, exchange.site.port))
+            is_known = self.is_cut or exchange.error is not None or exchange.was_abandoned
+            if not (is_known and isinstance(error, httpx2.ReadError)):
+                self.failure = failure_of(error, (exchange.site.host, exchange.site.port))
 
     def _unwrap(self, exchange: WatchedExchange, wrapper: str, registry: Registry) -> None:
         """Replace the frames of *wrapper* by the events in them, a line of JSON for each."""
@@ -538,6 +539,29 @@ class _Body:
                 self.times.append(exchange.finished)
         except CrosswalkError as error:
             self.failure = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=type(error).__name__)
+
+
+def _unpacked(chunks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """Yield the content of *chunks*.
+
+    Raises:
+        httpx2.DecodingError: they do not match their *encoding*.
+        httpx2.ReadError: they end too early.
+    """
+    import httpx2
+
+    if encoding not in ("gzip", "x-gzip"):
+        yield from httpx2.Response(200, headers={"content-encoding": encoding}, content=chunks).iter_bytes()
+        return
+    reader = GzipReader()
+    try:
+        for chunk in chunks:
+            yield from reader.unpack(chunk)
+        yield reader.flush()
+    except zlib.error as error:
+        raise httpx2.DecodingError(str(error)) from error
+    if not reader.is_whole:
+        raise httpx2.ReadError("the compressed body is cut")
 
 
 def _event_line(data: bytes, name: str | None) -> bytes:
@@ -581,7 +605,6 @@ class _AnswerReader:
         )
         if is_whole:
             self._now, self._is_over = exchange.finished, True
-        has_end = registry.mapper(provider).has_terminal or status >= 400
         address = (exchange.site.host, exchange.site.port)
         cause = body_read.failure
         if exchange.error is not None:
@@ -590,7 +613,9 @@ class _AnswerReader:
             cause = cause or ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code=name)
         elif exchange.was_abandoned and cause is None:
             cause = CANCELLED
-        self.response = self._read(deltas, cause, has_end)
+        # Only a stream has an end mark. Without one, HTTP alone says whether a body that broke off was whole.
+        has_mark = (is_stream or cause is CANCELLED) and registry.mapper(provider).has_terminal
+        self.response = self._read(deltas, cause, has_mark or status >= 400)
 
     def _chunks(self, exchange: WatchedExchange, body_read: _Body) -> Iterator[bytes]:
         for self._now, chunk in zip(body_read.times, body_read.chunks, strict=True):

@@ -130,6 +130,9 @@ if TYPE_CHECKING:
         Site as Site,
         tokens_of as tokens_of,
     )
+    from crosswalk.service.http import (
+        GzipReader as GzipReader,
+    )
     from crosswalk.service.json_answer import (
         JSONAnswer as JSONAnswer,
         JSONAnswerError as JSONAnswerError,
@@ -227,6 +230,7 @@ else:
                 "retry_after_of should_retry timeout_info"
             ),
             "crosswalk.service.hosts": "Hosts Site tokens_of",
+            "crosswalk.service.http": "GzipReader",
             "crosswalk.service.json_answer": "JSONAnswer JSONAnswerError JSONStream SyncJSONStream",
             "crosswalk.service.model_fit": "max_tokens_of",
             "crosswalk.service.otel": "ClientTelemetry OpenTelemetry",

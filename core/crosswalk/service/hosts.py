@@ -102,13 +102,29 @@ def fetched_from(url: str) -> str | None:
     return None if pattern_match is None else pattern_match[1]
 
 
+_DETAIL_KINDS: Final = {
+    **dict.fromkeys(("input_tokens_details", "input_token_details", "prompt_tokens_details"), "input"),
+    **dict.fromkeys(("output_tokens_details", "output_token_details", "completion_tokens_details"), "output"),
+}
+_MODALITIES: Final = ("text", "audio", "image")
+
+
 def tokens_of(body: Mapping[str, Any]) -> dict[str, int]:
-    """Return the token counts in the JSON *body* of an answer, as ``input`` and ``output``."""
+    """Return the token counts in the JSON *body* of an answer.
+
+    They are called ``input`` and ``output``, and those of a modality ``text.input``, ``image.output`` and so on.
+    """
     counts: dict[str, int] = {}
     for kind, paths in _COUNT_PATHS.items():
         sent_counts = [count for path in paths if type(count := look_up(body, path)) is int]
         if sent_counts:
             counts[kind] = sent_counts[0]
+    usage = body.get("usage")
+    for name, details in usage.items() if isinstance(usage, dict) else ():
+        if name in _DETAIL_KINDS and isinstance(details, dict):
+            for modality in _MODALITIES:
+                if type(count := details.get(f"{modality}_tokens")) is int:
+                    counts[f"{modality}.{_DETAIL_KINDS[name]}"] = count
     return counts
 
 

@@ -473,24 +473,53 @@ class _Bounded(AsyncIterator[bytes]):
         return piece
 
 
+class GzipReader:
+    """Unpacks gzip data, which may have several members. HTTP clients read the first one alone.
+
+    Attributes:
+        is_whole: whether the data so far ends where a member ends, or is empty.
+    """
+
+    is_whole = True
+
+    def __init__(self) -> None:
+        self._decompressor = zlib.decompressobj(31)
+
+    def unpack(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield the content of the next *chunk*, in pieces of bounded size.
+
+        Raises:
+            zlib.error: it is no gzip data.
+        """
+        while chunk:
+            if self._decompressor.eof:
+                if not chunk.startswith(b"\x1f"):
+                    break  # padding behind the last member
+                self._decompressor = zlib.decompressobj(31)
+            piece = self._decompressor.decompress(chunk, _PIECE_BYTES)
+            self.is_whole = self._decompressor.eof
+            chunk = self._decompressor.unconsumed_tail or self._decompressor.unused_data
+            yield piece
+
+    def flush(self) -> bytes:
+        """Return the rest of the content."""
+        return self._decompressor.flush()
+
+
 async def _unpacked(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the content of gzip data, which may have several members. HTTP clients read the first one alone."""
+    """Yield the content of gzip data."""
     import httpx2
 
-    decompressor = zlib.decompressobj(31)
+    reader = GzipReader()
     try:
         async for chunk in chunks:
-            unread_bytes = chunk
-            while unread_bytes:
-                if decompressor.eof:
-                    if not unread_bytes.startswith(b"\x1f"):
-                        break  # padding behind the last member
-                    decompressor = zlib.decompressobj(31)
-                yield decompressor.decompress(unread_bytes, _PIECE_BYTES)
-                unread_bytes = decompressor.unconsumed_tail or decompressor.unused_data
-        yield decompressor.flush()
+            for piece in reader.unpack(chunk):
+                yield piece
+        yield reader.flush()
     except zlib.error as error:
         raise httpx2.DecodingError(str(error)) from error
+    if not reader.is_whole:
+        raise httpx2.ReadError("the compressed body is cut")
 
 
 def _by_httpx2(chunks: AsyncIterator[bytes], encoding: str) -> AsyncIterator[bytes]:

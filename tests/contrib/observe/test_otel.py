@@ -205,6 +205,27 @@ def test_each_later_piece_of_a_stream_has_its_time(telemetry: Telemetry) -> None
     assert point.count == 3
 
 
+def test_tokens_of_images_count_by_modality(telemetry: Telemetry) -> None:
+    usage = {
+        "input_tokens": 50,
+        "output_tokens": 9,
+        "input_tokens_details": {"text_tokens": 10, "image_tokens": 40},
+    }
+    with Watcher(telemetry.sink(), in_background=False) as watcher:
+        url = "https://api.openai.com/v1/images/generations"
+        exchange = watcher.begin("POST", url, {}, b'{"model": "m"}')
+        assert exchange is not None
+        exchange.answered(200, {})
+        exchange.chunk(json.dumps({"data": [], "usage": usage}).encode())
+        exchange.ended()
+    points = telemetry.points()
+    spent = points["gen_ai.client.inference.usage.input_tokens"]
+    assert {point.attributes["gen_ai.token.modality"]: point.value for point in spent} == {
+        "text": 10,
+        "image": 40,
+    }
+
+
 def test_tokens_count_by_modality(telemetry: Telemetry) -> None:
     details = {"cached_tokens": 4, "audio_tokens": 3, "text_tokens": 5}
     body = {

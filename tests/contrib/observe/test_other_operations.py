@@ -60,9 +60,27 @@ def ask(
             "openai",
             {"input": 2, "output": 900},
         ),
+        (
+            f"{OPENAI}/images/edits",
+            {"usage": {
+                "input_tokens": 50, "output_tokens": 1000,
+                "input_tokens_details": {"text_tokens": 10, "image_tokens": 40},
+                "output_tokens_details": {"image_tokens": 990, "text_tokens": None}, "other_details": {"text_tokens": 1},
+            }},
+            "image_generation",
+            "openai",
+            {"input": 50, "output": 1000, "text.input": 10, "image.input": 40, "image.output": 990},
+        ),
         (f"{OPENAI}/moderations", {"results": []}, "moderation", "openai", {}),
         (f"{OPENAI}/audio/transcriptions", b"plain text", "transcription", "openai", {}),
         (f"{OPENAI}/audio/translations", {"usage": {"input_tokens": 7}}, "translation", "openai", {"input": 7}),
+        (
+            f"{OPENAI}/audio/transcriptions",
+            {"usage": {"input_tokens": 14, "input_token_details": {"audio_tokens": 14}, "output_token_details": 3}},
+            "transcription",
+            "openai",
+            {"input": 14, "audio.input": 14},
+        ),
         (f"{OPENAI}/audio/speech", b"ID3 sound", "speech", "openai", {}),
     ],
 )  # fmt: skip

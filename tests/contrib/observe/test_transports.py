@@ -236,6 +236,58 @@ def test_what_is_not_packed_as_it_says_is_an_error_response(
     assert seen.one.response.error_info.code == "decoding_error"
 
 
+WHOLE = capture("vllm/chat_think.response.json").body
+
+
+@pytest.mark.parametrize("missing", [1, 6, 30])
+def test_what_is_packed_without_its_end_is_a_cut_answer(
+    missing: int, client: Client, server: ReplayServer, watch: Watch, seen: Seen
+) -> None:
+    packed = gzip.compress(WHOLE)[:-missing]
+    server.add(Answer((packed,), headers={"Content-Type": "application/json", "Content-Encoding": "gzip"}))
+    assert client.ask(watch(), server.url + CHAT, json={"model": "tiny"}) == packed
+    record = seen.one
+    assert WHOLE.startswith(record.body)
+    assert not record.is_complete
+    assert record.response is not None
+    assert record.response.finish_reason == "error"
+    assert record.response.error_info is not None
+    assert record.response.error_info.code == "connection_lost"
+
+
+def test_what_is_packed_and_left_before_its_end_is_cancelled(
+    server: ReplayServer, watch: Watch, seen: Seen
+) -> None:
+    packed = gzip.compress(WHOLE)
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    server.add(Answer((packed[:-30], packed[-30:]), headers=headers, stream=True))
+    transport = watch().transport(httpx2.HTTPTransport())
+    with (
+        httpx2.Client(transport=transport) as client,
+        client.stream("POST", server.url + CHAT, json={"model": "tiny"}) as answer,
+    ):
+        assert next(answer.iter_raw()) == packed[:-30]
+    assert seen.one.is_cancelled
+    assert seen.one.error is None
+
+
+def test_an_answer_that_its_connection_leaves_unfinished_is_none_even_if_it_reads_as_one(
+    watch: Watch, seen: Seen
+) -> None:
+    for end, is_whole in (("failed", False), ("abandoned", True), ("ended", True)):
+        exchange = watch(providers={"vllm.example": "vllm"}).begin(
+            "POST", "http://vllm.example" + CHAT, {}, b'{"model": "tiny"}'
+        )
+        assert exchange is not None
+        exchange.answered(200, {"content-type": "application/json"})
+        exchange.chunk(WHOLE)
+        getattr(exchange, end)(*[ConnectionError()] * (end == "failed"))
+        record = seen.pop()
+        assert record.is_complete is is_whole
+        assert record.response is not None
+        assert (record.response.finish_reason == "error") is not is_whole
+
+
 def test_what_unpacks_to_more_than_is_kept_is_cut(server: ReplayServer, watch: Watch, seen: Seen) -> None:
     server.add(Answer((gzip.compress(b" " * 10_000_000),), headers={"Content-Encoding": "gzip"}))
     with httpx2.Client(transport=watch(keep_bytes=100_000).transport(httpx2.HTTPTransport())) as client:

@@ -72,6 +72,11 @@ FAILED = {
     "101": (answer(b"", b"", line=b"HTTP/1.1 101 Switching Protocols"), "connection_lost"),
     "gzip in chunked": (answer(b"Transfer-Encoding: gzip, chunked\r\n", CHUNKS + b"\r\n"), "connection_lost"),
     "broken gzip": (packed(b"gzip", b"not gzip"), "decoding_error"),
+    "gzip without its end": (packed(b"gzip", gzip.compress(HELLO)[:-6]), "connection_lost"),
+    "a second member without its end": (
+        packed(b"gzip", gzip.compress(HELLO) + gzip.compress(b" ")[:-6]),
+        "connection_lost",
+    ),
 }
 
 
