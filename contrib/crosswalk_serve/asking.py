@@ -196,7 +196,9 @@ class GatewayExchange(Exchange):
         A budget counts what a request says, so it is read for that. A connection with its own conversations may go on from
         any answer. And the server hears of repetitions.
         """
-        headers = self._request.headers.raw
+        headers, route = self._request.headers.raw, self._gateway.router.find(str(fields.get("model")))
+        if route is None or self._form in route.for_form(self._form).foreign_forms:
+            return None
         if self._has_budget or self._conversations is not self._gateway.conversations:
             return None
         try:

@@ -389,6 +389,7 @@ class ModelRoute:
         native: the routes for clients whose format an endpoint has besides its own one. Empty if the route is mixed.
         lanes: the native lanes, by their service and what :func:`lane_key` returns for their requests. ``None`` for requests
             that are known to have none.
+        foreign_forms: the formats of clients that are known to have none: no server of a request was asked in them.
     """
 
     name: str
@@ -401,6 +402,7 @@ class ModelRoute:
     passes_name: bool
     native: Mapping[WireForm, ModelRoute] = attrs.field(factory=dict)
     lanes: dict[tuple[LLMService, bytes], Lane | None] = attrs.field(factory=dict, init=False)
+    foreign_forms: set[WireForm] = attrs.field(factory=set, init=False)
 
     @property
     def is_mixed(self) -> bool:
@@ -625,6 +627,8 @@ class Lane:
             all(one is not None and one.keys() <= {"model", "stream_options"} for one in changes.values()),
         )
         if not all(conditions):
+            if built and not any(_speaks(one, incoming.form) for one in built):
+                route.foreign_forms.add(incoming.form)
             return None
         asked, texts = incoming.request, (ChatMessage.user("-"),)
         read = altered(asked, messages=texts, said={}, asked=altered(asked.asked, messages=texts))

@@ -471,10 +471,11 @@ def _tier(extensions: dict[str, Any], new_extensions: dict[str, Any]) -> Iterato
         return
     tier, is_carried = tier_of(extensions), tier_of(extensions) == tier_of(new_extensions)
     for path, holder, new_holder in zip((".service_tier", ".usage.service_tier"), *sides, strict=True):
-        word = holder.pop("service_tier", None) if isinstance(holder, dict) else None
-        new_word = new_holder.get("service_tier") if isinstance(new_holder, dict) else None
-        if word not in (None, new_word):
-            is_harmless = is_carried or tier in ("auto", "default")
+        if not (isinstance(holder, dict) and "service_tier" in holder):
+            continue
+        said = {"service_tier": holder.pop("service_tier")}
+        if not (isinstance(new_holder, dict) and said.items() <= new_holder.items()):
+            is_harmless = is_carried or tier in (None, "auto", "default")
             rule = _ENVELOPE_RULE if is_harmless else UNNAMED
             yield Loss(f"metadata.extensions{path}", LossReason.DROPPED, rule)
 

@@ -358,6 +358,21 @@ def test_few_lanes_are_known_at_once(upstream: ReplayServer) -> None:
     assert asyncio.run(ask()) == 64
 
 
+def test_no_lane_is_looked_for_where_the_server_speaks_another_format(upstream: ReplayServer) -> None:
+    upstream.add(says("Hello"), times=None)
+
+    async def ask() -> tuple[list[str], int]:
+        app = create_app(config_of(upstream, "on_unsupported: drop"))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            for number in range(3):
+                asked = {**HI, "max_tokens": 9 + number}
+                assert (await client.post("/v1/messages", json=asked)).status_code == 200
+        route = app.state.gateway.router.find("tiny")
+        return [form.value for form in route.foreign_forms], len(route.lanes)
+
+    assert asyncio.run(ask()) == (["anthropic"], 1)
+
+
 def test_a_middleware_of_the_program_sees_every_request(upstream: ReplayServer) -> None:
     """It may change them, so none takes the lane."""
     upstream.add(says(), times=None)

@@ -16,7 +16,9 @@ import pytest
 from converting import broad_first
 from crosswalk import (
     ChatResponse,
+    FinishReason,
     MappingError,
+    ResponseDelta,
     from_json,
     normalize,
     normalize_stream,
@@ -187,6 +189,15 @@ def test_a_carried_stream_comes_back_as_a_stream_of_its_own_format(own: WireForm
                     events = [load_json(one) for one in OBJECTS.findall(back)]
                     assert events == load_json(dump_json(events_of(stored(answer), own))), capture.case
     assert tried
+
+
+def test_a_long_stream_is_read_back_to_its_end() -> None:
+    words = [f"word {number} " for number in range(300)]
+    deltas = [ResponseDelta(number, content_delta=word) for number, word in enumerate(words)]
+    deltas.append(ResponseDelta(len(words), finish_reason=FinishReason.STOP))
+    stream = convert_stream(deltas, CHAT)
+    assert normalize(b"".join(stream), "openai").text == "".join(words)
+    assert not stream.report.names("message.content")
 
 
 def test_a_carried_stream_goes_through_two_formats() -> None:
