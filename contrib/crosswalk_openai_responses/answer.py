@@ -126,7 +126,9 @@ class Part:
                 drop_known(annotation, self.citations.get(number, {}))
         for name in ("annotations", "logprobs"):
             items = raw_part.get(name)
-            if items is None or (type(items) is list and all(one in (None, {}) for one in items)):
+            if items is None or (
+                type(items) is list and (not items or all(one in (None, {}) for one in items))
+            ):
                 raw_part.pop(name, None)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache, partial
 from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, cast
 
 import attrs
@@ -15,6 +14,7 @@ from crosswalk.text import (
     SECRET,
     brief,
     clean_message,
+    clean_reason,
     counted,
     json_type_name,
     meant,
@@ -34,14 +34,7 @@ from crosswalk.types.json import (
 from crosswalk.types.message import CallKind, ChatMessage, Role, TextPart, as_call_kind
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, checks_keywords, one_of
-from crosswalk.wire.chat import (
-    read_choice,
-    read_custom_tool,
-    read_format,
-    read_message,
-    read_role,
-    read_tool,
-)
+from crosswalk.wire.chat import read_choice, read_custom_tool, read_format, read_message, read_role, read_tool
 from crosswalk.wire.fields import FieldError, Fields, path_of
 from crosswalk.wire.options import OPTIONS, RequestTable, as_headers, option_named
 from crosswalk.wire.responses import read_part
@@ -50,13 +43,9 @@ from crosswalk.wire.responses import read_part
 # The HTTP request that a plugin builds, with the options that its API cannot express, and the error if it builds none.
 
 
-_LONGEST_REASON: Final = 200
-_clean_reason: Final = lru_cache(maxsize=256)(partial(clean_message, limit=_LONGEST_REASON))
-
-
 def _as_reason(value: str) -> str:
-    # Most are constants. The others may be as long as a client's words.
-    return (_clean_reason if len(value) <= _LONGEST_REASON else _clean_reason.__wrapped__)(value)
+    # All that is looked at, of a text of any length. More would only be remembered.
+    return clean_reason(value[:801])
 
 
 class AdaptationKind(StrEnum):

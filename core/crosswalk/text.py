@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypeVar
 
 from crosswalk.lazy import pattern
@@ -84,6 +85,12 @@ def clean_message(text: str, limit: int = 500) -> str:
         head = "".join([c if c.isprintable() else " " for c in head])
     head = " ".join(head.split())
     return head if len(head) <= limit and len(text) <= 4 * limit else f"{head[: limit - 1]}…"
+
+
+@lru_cache(maxsize=256)
+def clean_reason(text: str) -> str:
+    """Return *text*, a reason that a program gives again and again, as :func:`clean_message` does. It is remembered."""
+    return clean_message(text, 200)
 
 
 # C1, DEL, marks of direction and line separators, which JSON allows in strings and a terminal may obey.

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Final, TypeAlias
 import attrs
 
 from crosswalk.errors import MappingError
-from crosswalk.mapping.blocks import unknown_event
 from crosswalk.mapping.failures import take_error
 from crosswalk.mapping.openai_chat import has_mark, take_arguments
 from crosswalk.plugin.hooks import ProviderInfo, Recognition, hookimpl
+from crosswalk.plugin.registry import unknown_event
 from crosswalk.plugin.state import (
     CountPaths,
     MappingState,

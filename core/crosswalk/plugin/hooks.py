@@ -131,7 +131,7 @@ class CallIds:
 
 
 fits_ids: Final = lru_cache(maxsize=1024)(CallIds.fits)  # bounded, because clients choose the ids
-""":meth:`CallIds.fits`, which a conversation asks again for the same ids in each of its requests: for short ids."""
+""":meth:`CallIds.fits`, which a conversation asks again for the same ids in each of its requests if they are short."""
 
 
 # ---------------------------------------------------------------------------------- signed

@@ -226,21 +226,13 @@ def response_items(answer: ChatResponse) -> list[dict[str, Any]]:
 # Prepares earlier turns for the next server: ids and names of tool calls, their order, and texts in place of media.
 
 
-_REMEMBERED_LENGTH: Final = 200
-"""The characters of the longest id of which it is remembered whether a server takes it."""
-
-
 def with_fitting_ids(turns: Iterable[Turn], rule: CallIds) -> tuple[Turn, ...]:
     """Return *turns* with ids that *rule* allows: the same in a call and its result, different for calls of different turns.
 
     An id that fits, and that no earlier answer used, stays unchanged.
     """
     spoken = [(turn, _ids_of(turn)) for turn in turns]
-    fits = {
-        id: (fits_ids if len(id) <= _REMEMBERED_LENGTH else CallIds.fits)(rule, id)
-        for _, ids in spoken
-        for id in ids
-    }
+    fits = {id: len(id) <= rule.maximum and fits_ids(rule, id) for _, ids in spoken for id in ids}
     taken = {id for id in fits if fits[id]}
     used: set[str] = set()  # by an earlier answer
     names: dict[str, str] = {}  # the new id of the last call, or result, by its former id

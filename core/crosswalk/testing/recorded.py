@@ -17,7 +17,7 @@ import orjson
 from crosswalk.drafts import written
 from crosswalk.errors import FramingError, MappingError
 from crosswalk.manifest import MANIFEST
-from crosswalk.mapping.blocks import event_type
+from crosswalk.plugin.registry import event_type
 from crosswalk.service.endpoint import encoded_forms
 from crosswalk.testing.answers import LIMITS, options_of
 from crosswalk.testing.captures import COUNTS, NAMES
