@@ -7,13 +7,14 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from crosswalk import UnknownEventError, UnknownFinishReasonError, WireTypeError, normalize, registry
-from crosswalk.plugins import TableDialect
-from crosswalk.testing import ProviderConformance
+from crosswalk.plugins import Recognition, TableDialect
+from crosswalk.testing import ProviderConformance, load_captures
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PROJECT = EXAMPLES / "outside_plugin"
@@ -57,6 +58,22 @@ def test_the_plain_plugin_has_no_hook_that_reads() -> None:
     )
     stream = (PROJECTS["tern"] / "tests/captures/look_stream.response.sse").read_bytes()
     assert normalize(stream).metadata.provider_id == "tern"
+
+
+def test_the_entry_names_keys_of_each_answer_of_which_the_plugin_is_certain() -> None:
+    name = "tern"
+    project = tomllib.loads((PROJECTS[name] / "pyproject.toml").read_text())
+    value = project["project"]["entry-points"]["crosswalk.providers"][name]
+    signs = [{*extra.split(".")} for extra in EntryPoint(name, value, "crosswalk.providers").extras]
+    mapper = registry.mapper(name)
+    certain_events = [
+        event
+        for capture in load_captures(PROJECTS[name] / "tests/captures")
+        for event in capture.events(mapper)
+        if mapper.recognizes(event) is Recognition.CERTAIN
+    ]
+    assert certain_events
+    assert all(any(sign <= event.keys() for sign in signs) for event in certain_events)
 
 
 def test_its_answers_are_known_by_their_greeting() -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 import attrs
 
-from crosswalk.errors import MappingError
+from crosswalk.errors import ErrorInfo, MappingError
 from crosswalk.mapping.failures import take_error
 from crosswalk.mapping.openai_chat import has_mark, take_arguments
 from crosswalk.plugin.hooks import ProviderInfo, Recognition, hookimpl
@@ -318,3 +318,7 @@ class TableDialect:
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """See the hook ``map_usage``."""
         return self.fields.map_usage(event, state)
+
+    @hookimpl
+    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
+        """See the hook ``map_error``. By default the general rules read an error."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import attrs
@@ -242,6 +243,15 @@ def _is_version(_: object, __: object, value: object) -> None:
         raise TypeError(f"api is a whole number or a text such as '1.2', not {str(value)[:40]!r}")
 
 
+def _of(*kinds: type) -> Callable[[object, attrs.Attribute[Any], object], None]:
+    def check(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if not isinstance(value, kinds):
+            names = " or ".join("None" if kind is NoneType else kind.__name__ for kind in kinds)
+            raise TypeError(f"{attribute.name} is {names}, not {type(value).__name__}")
+
+    return check
+
+
 @attrs.frozen(kw_only=True)
 class Access:
     """The address of a provider's server, and how it expects the API key. Settings of the user take precedence.
@@ -385,10 +395,10 @@ class ProviderInfo:
         names: what telemetry, price lists, logs and lists of models call the provider.
     """
 
-    title: str
+    title: str = attrs.field(validator=_of(str))
     api: int | str = attrs.field(default=1, validator=_is_version)
     endpoints: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
-    documentation: str | None = None
+    documentation: str | None = attrs.field(default=None, validator=_of(str, NoneType))
     text_paths: tuple[Path, ...] = attrs.field(default=(), converter=_as_paths)
     message_paths: tuple[str, ...] | None = attrs.field(
         default=None, converter=attrs.converters.optional(_as_strings)
@@ -400,20 +410,20 @@ class ProviderInfo:
     pieces: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     cumulative: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
     speaks: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
-    is_original: bool = False
-    repeats_finish: bool = False
-    sentinel: bool = False
+    is_original: bool = attrs.field(default=False, validator=_of(bool))
+    repeats_finish: bool = attrs.field(default=False, validator=_of(bool))
+    sentinel: bool = attrs.field(default=False, validator=_of(bool))
     framing: CustomFraming | None = None
     text_events: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
-    access: Access | None = None
-    call_ids: CallIds | None = None
-    call_names: str | None = None
+    access: Access | None = attrs.field(default=None, validator=_of(Access, NoneType))
+    call_ids: CallIds | None = attrs.field(default=None, validator=_of(CallIds, NoneType))
+    call_names: str | None = attrs.field(default=None, validator=_of(str, NoneType))
     hosted_tools: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
-    way_back: WayBack = _NO_WAY_BACK
+    way_back: WayBack = attrs.field(default=_NO_WAY_BACK, validator=_of(WayBack))
     spell: Callable[[dict[str, Any]], None] | None = None
-    model_classes: str | None = None
-    batch_file: BatchFile | None = None
-    names: Names = NO_NAMES
+    model_classes: str | None = attrs.field(default=None, validator=_of(str, NoneType))
+    batch_file: BatchFile | None = attrs.field(default=None, validator=_of(BatchFile, NoneType))
+    names: Names = attrs.field(default=NO_NAMES, validator=_of(Names))
 
     @property
     def api_version(self) -> tuple[int, int]:

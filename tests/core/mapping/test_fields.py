@@ -11,6 +11,8 @@ import pytest
 
 from crosswalk import ChatResponse, Registry, normalize
 from crosswalk.errors import (
+    ErrorInfo,
+    ErrorKind,
     IncompleteStreamError,
     TrailingContentError,
     UnknownEventError,
@@ -92,6 +94,23 @@ class Heron(TableDialect):
     fields = TABLE
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {str(reason): reason for reason in FinishReason}
     marks = ("odds", "say.by")
+
+
+class BusyHeron(Heron):
+    """Reads errors itself. As with each hook of a table's dialect, the method needs no mark."""
+
+    def map_error(self, status: int, body: Any) -> ErrorInfo | None:
+        return ErrorInfo(ErrorKind.RATE_LIMIT, f"busy: {body['why']}") if status == 503 else None
+
+
+@pytest.mark.parametrize(("status", "kind"), [(503, ErrorKind.RATE_LIMIT), (500, ErrorKind.SERVER)])
+def test_a_table_may_read_errors_by_a_hook(status: int, kind: ErrorKind) -> None:
+    registry = Registry(installed=[])
+    registry.register(BusyHeron(), "heron")
+    response = normalize({"why": "nesting"}, "heron", status=status, registry=registry)
+    assert response.error_info is not None
+    assert response.error_info.kind is kind
+    assert (response.error_info.message == "busy: nesting") is (status == 503)
 
 
 def read(*events: dict[str, Any], plugin: Any = None) -> ChatResponse:

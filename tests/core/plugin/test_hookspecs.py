@@ -45,6 +45,23 @@ def test_a_path_names_the_keys_that_lead_there(text: str, keys: tuple[str | int,
     assert ProviderInfo(title="T", text_paths=(text,)).text_paths == (keys,)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("title", 7, "title is str, not int"),
+        ("names", [], "names is Names, not list"),
+        ("names", None, "names is Names, not NoneType"),
+        ("access", "http://127.0.0.1", "access is Access or None, not str"),
+        ("way_back", 3, "way_back is WayBack, not int"),
+        ("sentinel", "yes", "sentinel is bool, not str"),
+        ("documentation", b"x", "documentation is str or None, not bytes"),
+    ],
+)
+def test_a_description_of_another_type_breaks_its_plugin_alone(name: str, value: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        ProviderInfo(**{"title": "T", name: value})
+
+
 def test_what_a_plugin_leaves_out_has_an_answer() -> None:
     """With map_delta alone there is no usage, everything is residue, and canonical words are understood."""
     known = registry_of(echo=Echo())
