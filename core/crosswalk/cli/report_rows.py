@@ -263,7 +263,8 @@ class Group:
         return self.latencies.quantile(share)
 
 
-_MAX_SPANS: Final = 10_000
+MAX_SPANS: Final = 10_000
+"""The most spans that are held back at once."""
 _DEEPEST: Final = 64
 """The most model calls one in the other. More of them are a circle, or damaged ids."""
 
@@ -296,7 +297,7 @@ class Spans:
         self._held[row.span] = row
         if row.span in self._sums:
             self._sums.move_to_end(row.span)
-        if len(self._held) > _MAX_SPANS:
+        if len(self._held) > MAX_SPANS:
             span, oldest = self._held.popitem(last=False)
             yield from self._settled(oldest)
             self._sums.pop(span, None)
@@ -331,7 +332,7 @@ class Spans:
             self._sums[place] = prompt + counts[0], completion + counts[1]
             outer = self._held.get(place)
             place = outer.parent if outer is not None and _is_empty(outer) else None
-        if len(self._sums) > _MAX_SPANS:
+        if len(self._sums) > MAX_SPANS:
             self._sums.popitem(last=False)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from crosswalk.cli import report_rows
 from crosswalk.cli.report_rows import Group, ReportRow
 
 from .conftest import Done, Terminal
@@ -158,6 +159,23 @@ def test_only_spans_that_repeat_what_is_inside_are_left_out(
     (tmp_path / "a.jsonl").write_bytes(lines(*spans))
     (row,) = csv.DictReader(io.StringIO(run("report", tmp_path / "a.jsonl", "--csv").out))
     assert (row["exchanges"], row["prompt_tokens"]) == (str(exchanges), str(prompt))
+
+
+@pytest.mark.parametrize(
+    "ends", [("a", "c", "c", None), ("c", None, "a", "c")], ids=["outer last", "outer first"]
+)
+def test_spans_far_from_each_other_both_count(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: tuple[Any, ...]
+) -> None:
+    """A log of any length is read with a bounded memory."""
+    monkeypatch.setattr(report_rows, "MAX_SPANS", 50)
+    first, first_parent, last, last_parent = ends
+    between = FAR[:51]
+    (tmp_path / "a.jsonl").write_bytes(
+        lines(span(first, first_parent, 3), *between, span(last, last_parent, 3))
+    )
+    (row,) = csv.DictReader(io.StringIO(run("report", tmp_path / "a.jsonl", "--csv").out))
+    assert (row["exchanges"], row["prompt_tokens"]) == ("53", "57")
 
 
 @pytest.mark.parametrize("spans", [*permutations([span("a", "c", 3), span("b", "c", 4), SUM])])

@@ -25,6 +25,7 @@ from crosswalk import (
     ResponseValidationError,
     ToolCallDelta,
     TrailingContentError,
+    UnknownEventError,
     UnknownProviderError,
     UsageInfo,
     WireTypeError,
@@ -514,6 +515,18 @@ def test_a_value_that_no_response_can_have_is_a_fault_of_the_plugin(
     fault = "'test': it has set a value in the state that a response cannot have|test, event 1: the plugin failed with "
     with pytest.raises((PluginError, MappingError), match=fault):
         read(touched(touch), ndjson({"items": [{"text": "a"}], **end, **counts}))
+
+
+def test_a_state_that_is_damaged_before_an_event_fails_is_a_fault_of_the_plugin() -> None:
+    class Breaks(Taker):
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+            yield ResponseDelta(content_delta="a")
+            state.choices[0] = 7  # type: ignore[assignment]
+            raise UnknownEventError("an odd event")
+
+    with pytest.raises(PluginError, match="it has set a value in the state that a response cannot have"):
+        read(Breaks(), ndjson({"items": [{"text": "a"}]}))
 
 
 def test_extensions_that_are_deep_are_json_all_the_same() -> None:
