@@ -488,8 +488,11 @@ class Reader:
         self._event_count += 1
         return self._map(copy_json(event), None, event)
 
-    def finish(self) -> Iterator[ResponseDelta]:
+    def finish(self, *, is_cut: bool = False) -> Iterator[ResponseDelta]:
         """Return the last deltas, after the end of the input. The final one carries finish reason and usage.
+
+        Args:
+            is_cut: whether the connection broke. Behind the end of an answer, an event that is not whole then says nothing.
 
         Raises:
             IncompleteStreamError: the provider's terminal signal is missing.
@@ -512,7 +515,11 @@ class Reader:
         else:
             self._input_has_ended = True
             for data, name in frames:
-                yield from self._read_frame(data, name)
+                try:
+                    yield from self._read_frame(data, name)
+                except IncompleteStreamError:
+                    if not (is_cut and self.has_ended):
+                        raise
         if self._halves is not None:
             yield from self._map_held(self._halves.flush())
         yield from self._end()

@@ -226,7 +226,7 @@ class Attempt:
 
     def _read(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
         if chunk is None:
-            return self.reader.finish()
+            return self.reader.finish(is_cut="after_end" in self.extra)
         length, self._content_length = self._content_length, None  # the first bytes may be all
         is_whole = length is not None and length == str(len(chunk))
         return self.reader.read_whole(chunk) if is_whole else self.reader.read(chunk)

@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from crosswalk import CrosswalkError, FinishReason, IncompleteStreamError, ProviderError
+from crosswalk import CrosswalkError, FinishReason, IncompleteStreamError, ProviderError, ServerError
 from crosswalk.service import (
     ChatRequest,
     Endpoint,
@@ -70,6 +70,29 @@ def test_an_answer_has_ended_with_its_finish_word(server: ReplayServer, service_
     response = complete(service_of(server, timeout=SOON))
     assert (response.text, response.finish_reason) == ("Hello.", FinishReason.STOP)
     assert len(server.requests) == 1
+
+
+INSIDE_THE_USAGE = sum(map(len, ANSWER.chunks[:3])) + 20
+
+
+@pytest.mark.parametrize(
+    "fault", [one(after_bytes=INSIDE_THE_USAGE) for one in (Cut, Reset, Stall)], ids=repr
+)
+def test_half_an_event_behind_the_finish_word_says_nothing(
+    server: ReplayServer, service_of: Make, fault: Any
+) -> None:
+    server.add(ANSWER, fault, times=None)
+    response = complete(service_of(server, timeout=SOON))
+    assert (response.text, response.finish_reason) == ("Hello.", FinishReason.STOP)
+    assert response.metadata.provenance["usage"] == "cut"
+    assert response.attempts[0].extra["after_end"] in ("connection_lost", "after_end_timeout")
+    assert len(server.requests) == 1
+
+
+def test_half_an_event_that_a_server_itself_ends_is_an_error(server: ReplayServer, service_of: Make) -> None:
+    server.add(ANSWER, Cut(after_bytes=INSIDE_THE_USAGE, clean=True), times=None)
+    with pytest.raises(ServerError, match="in the middle of an event"):
+        complete(service_of(server, retry=0))
 
 
 def test_an_answer_that_ends_needs_no_limit_for_what_may_follow(
