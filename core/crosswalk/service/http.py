@@ -685,17 +685,19 @@ def proxy_for(scheme: str, host: str, port: int | None, options: Mapping[str, An
 
 def _is_named(entry: str, scheme: str, host: str, port: int) -> bool:
     """Return whether *entry* of ``NO_PROXY`` names the server. One that cannot be read names none."""
-    entry_scheme, _, place = entry.rpartition("://")
-    if entry_scheme not in ("", "all", scheme):
+    entry_scheme, has_scheme, place = entry.lower().rpartition("://")
+    if entry_scheme not in ("", "all", scheme) or not entry:
         return False
     with suppress(ValueError):
-        return ip_address(host) in ip_network(place, strict=False)
+        network = place[1:].replace("]/", "/") if "]/" in place else place  # [2001:db8::]/32
+        return ip_address(host) in ip_network(network, strict=False)
     try:
         parts = urlsplit(f"//{place}")
-        name, entry_port = (parts.hostname or "").removeprefix("*"), parts.port
+        name, entry_port = (parts.hostname or "").removeprefix("*").strip("."), parts.port
     except ValueError:
         return False
-    is_host = place.startswith("*") if not name else f".{host}".endswith(f".{name.removeprefix('.')}")
+    names_any = bool(has_scheme) or place.startswith(("*", ":"))  # the server of any name
+    is_host = names_any if not name else f".{host.rstrip('.')}".endswith(f".{name}")
     return is_host and entry_port in (None, port)
 
 

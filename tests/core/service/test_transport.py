@@ -223,6 +223,14 @@ def test_servers_that_no_proxy_names_are_asked_directly(
         ("someone.test", "one.test:8000", True),
         ("::1", "[::1]:8000", False),
         ("::1", "::/64", False),
+        ("2001:db8::5", "[2001:db8::]/32", False),
+        ("one.test", "HTTP://one.test", False),
+        ("one.test", "http://", False),
+        ("one.test", "https://", True),
+        ("one.test", ":8000", False),
+        ("one.test", ":80", True),
+        ("a.one.test", "one.test.", False),
+        ("a.one.test.", "one.test", False),
     ],
 )
 def test_no_proxy_names_domains_and_networks(
