@@ -569,7 +569,7 @@ class Reader:
         return self._raw_events or ()
 
     def head(self) -> ChatResponse:
-        """What is known of the answer beside its content, as a response that says nothing."""
+        """Return a response without content, which has all else that is known so far, such as the model."""
         state = self._state
         end = state.ends.get(0)
         word = state.choice(0).raw_finish if end is None else end.finish_word

@@ -558,7 +558,7 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     @property
     def head(self) -> ChatResponse:
-        """What is known of the present attempt beside its content, such as its model, as a response that says nothing.
+        """A response without content, with all else that is known of the present attempt so far, such as its model.
 
         At the end it is the complete response.
 

@@ -670,7 +670,8 @@ def check_client(
 def proxy_for(scheme: str, host: str, port: int | None, options: Mapping[str, Any]) -> str | None:
     """Return the address of the proxy for a URL of these parts: that of *options*, or of the environment.
 
-    ``NO_PROXY`` is read as httpx2 reads it, whose entries may have a scheme, a network or a port, and as urllib does.
+    An entry of ``NO_PROXY`` is a host, a domain or a network, and may have a scheme or a port. httpx2 reads some entries
+    differently, such as ``.domain``, which for it does not name the domain itself.
     """
     proxy = options.get("proxy")
     if proxy is None and options.get("trust_env", True) and not proxy_bypass(host):

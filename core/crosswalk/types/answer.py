@@ -606,7 +606,7 @@ class AnswerDraft:
         )
 
     def head(self, finish_word: str | None) -> ChatResponse:
-        """Return what is known beside the content, as a response that says nothing and ended with *finish_word*."""
+        """Return a response without content, which ended with *finish_word* and has all else that is known so far."""
         silent_choice = ChoiceDraft()
         silent_choice.raw_finish = finish_word
         return self.response(FinishReason.STOP, choices={0: silent_choice})
