@@ -21,7 +21,7 @@ from crosswalk.plugins import (
     take_string,
 )
 from crosswalk.testing import Capture, check_capture
-from crosswalk.testing.checks import unproven
+from crosswalk.testing.evidence import unproven
 from planted import lookalike, named
 from planted.recordings import KELP, NAMED
 
