@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 FOUND = [
+    ("patches: thoughts are the text everywhere", "kinds are read", "choices[0].thought: it looks like reasoning, and the"),
+    ("patches: usage of bodies is not read", "kinds are read", "event 1, usage: it looks like counts, and the plugin reads none"),
+    ("grown: a failure is a good end", "kinds are read", "event 2, fault: it looks like an error, and the plugin reads none"),
     ("rows: log probabilities are rounded", "digits kept", "the log probability -0.12 is not a number of the payload"),
     ("rows: a log probability of 0 is none", "digits kept", "0.0 in its place is not read as a log probability"),
     ("rows: every zone is taken for one", "times kept", "the time in another zone, is read as"),

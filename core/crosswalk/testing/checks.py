@@ -26,7 +26,7 @@ from crosswalk.testing.answers import (
 )
 from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, taken_for, written
 from crosswalk.testing.case import Case, Tally, reader_options
-from crosswalk.testing.evidence import declarations_hold, tables_of
+from crosswalk.testing.evidence import declarations_hold, kinds_are_read, tables_of
 from crosswalk.testing.lossless import never_silently_wrong, nothing_lost
 from crosswalk.testing.pairing import (
     framing_does_not_matter,
@@ -202,6 +202,7 @@ _CHECKS_BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]
     "as stated": {"as stated": as_stated},
     "nothing lost": {
         "nothing lost": nothing_lost,
+        "kinds are read": kinds_are_read,
         "text only once": text_only_once,
         "null erases nothing": null_erases_nothing,
         "kinds are told apart": kinds_are_told_apart,

@@ -505,28 +505,10 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
         yield from _not_counted(case, place, count_changes)
         yield from _no_zero(case, place, count_changes)
         raised_responses.append((place, raised_outcome.response))
-    yield from _counts_left(case)
     yield from _counted_and_kept(case, movers, raised_responses)
     yield from _later_reports(case, movers)
     yield from _from_nowhere(case, movers, is_sure=is_sure)
     yield from _beyond_the_total(case, movers)
-
-
-def _counts_left(case: Case) -> Iterator[Problem]:
-    """A text has no counts, and the extensions have an object of nothing but whole numbers."""
-    response = case.baseline.response
-    metadata = response["metadata"]
-    if "usage" not in metadata.get("provenance", {}) or not response["message"].get("content"):
-        return
-    for path, node in nodes(metadata.get("extensions", {})):
-        is_counts = (
-            isinstance(node, dict) and len(node) > 1 and all(type(one) is int for one in node.values())
-        )
-        if is_counts and not any(isinstance(key, int) for key in path):
-            yield case.problem(
-                "P8", show_path(path), "it has the counts, and is left in the extensions", about="usage"
-            )
-            return
 
 
 def _numbers(case: Case) -> tuple[list[Place], bool]:

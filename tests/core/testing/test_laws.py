@@ -261,7 +261,7 @@ class LeavesCounts(Quay):
         (LeavesLogprobs(), "digits kept", "talk_stream, logprobs: no token has a log probability, and a negative number is left"),
         (LeavesArguments(), "arguments told apart", "path_stream, event 3, fn: the arguments of its call are left in the extensions"),
         (LeavesArguments(), "arguments told apart", "call, event 1, fn: the arguments of its call are left in the extensions"),
-        (LeavesCounts(), "counts are the provider's", "talk_stream, tally: it has the counts, and is left in the extensions"),
+        (LeavesCounts(), "kinds are read", "talk_stream, event 4, tally: it looks like counts, and the plugin reads none"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Quay) else None,
 )  # fmt: skip
