@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,19 +12,24 @@ import pytest
 
 from crosswalk import Registry
 from crosswalk.plugins import (
+    FINISH,
+    TEXT,
     ErrorInfo,
     ErrorKind,
+    FieldTable,
     FinishReason,
     MappingState,
     ProviderInfo,
     Recognition,
     ResponseDelta,
+    TableDialect,
     TokenLogprob,
     UnknownEventError,
     UsageInfo,
     accept_count,
     accept_number,
     accept_object,
+    count,
     dump_json,
     error_info,
     hookimpl,
@@ -286,3 +291,30 @@ def test_an_object_of_arguments_may_be_anything() -> None:
     assert any(
         "call, event 1, args: with true in its place it is read as the text 'true'" in line for line in found
     )
+
+
+class Cove(TableDialect):
+    """Says how full its cache is."""
+
+    title = "Cove"
+    fields = FieldTable(
+        {
+            "text": TEXT,
+            "why": FINISH,
+            "evaluated": count("prompt_tokens"),
+            "predicted": count("completion_tokens"),
+        }
+    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"stop": FinishReason.STOP}
+
+
+@pytest.mark.parametrize(("cached", "is_filling"), [(7, True), (8, True), (3, False), (9, False)])
+def test_how_full_a_cache_is_does_not_say_what_was_read_from_it(cached: int, is_filling: bool) -> None:
+    """As llama.cpp's ``tokens_cached``, of prompt and completion without the last token."""
+    registry = Registry(installed=[], environ={})
+    registry.register(Cove(), "cove")
+    body = b'{"text":"Hello","why":"stop","evaluated":5,"predicted":3,"tokens_cached":%d}' % cached
+    one = Capture("talk", Path("talk.json"), body)
+    for others in ([], [one]):
+        found = check_capture(registry.mapper("cove"), one, others=others)
+        assert {problem.path for problem in found} == (set() if is_filling else {"tokens_cached"})
