@@ -13,7 +13,7 @@ from typing import Any, Final, Self, TypeAlias
 import attrs
 
 from crosswalk.codec import to_json, to_jsonable
-from crosswalk.errors import ConfigurationError, CrosswalkError, PluginError
+from crosswalk.errors import CanonicalJSONError, ConfigurationError, CrosswalkError, PluginError
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import written
@@ -522,14 +522,17 @@ def _reading(
         deltas.extend(reader.finish())
         result = Outcome(to_jsonable(reader.response()), deltas)
     except CrosswalkError as error:
-        partial = getattr(error, "partial", None)
-        result = Outcome(
-            None if partial is None else to_jsonable(partial),
-            deltas,
-            f"{type(error).__name__}: {error}",
-            untyped=isinstance(error, PluginError) or "the plugin failed with" in str(error),
-            cause=error,
-        )
+        cause, partial = error, getattr(error, "partial", None)
+        try:
+            if isinstance(error, PluginError):
+                to_jsonable(reader.partial(""))  # an error that says where it is
+            partial = None if partial is None else to_jsonable(partial)
+        except CrosswalkError as further_error:
+            cause, partial = further_error if isinstance(further_error, CanonicalJSONError) else error, None
+        is_left = isinstance(cause, CanonicalJSONError)  # what a plugin left, and JSON does not have
+        is_untyped = is_left or isinstance(cause, PluginError) or "the plugin failed with" in str(cause)
+        message = f"{type(cause).__name__}: {cause}"
+        result = Outcome(partial, [] if is_left else deltas, message, is_untyped, cause)
     yield result
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,7 +39,8 @@ from crosswalk.plugins import (
     take_error,
     take_string,
 )
-from crosswalk.testing import Capture, check_capture
+from crosswalk.testing import Capture, check_capture, normalized
+from crosswalk.testing.evidence import unproven
 
 KINDS: dict[int, ErrorKind] = {7001: ErrorKind.SERVER, 7002: ErrorKind.RATE_LIMIT}
 
@@ -318,3 +319,53 @@ def test_how_full_a_cache_is_does_not_say_what_was_read_from_it(cached: int, is_
     for others in ([], [one]):
         found = check_capture(registry.mapper("cove"), one, others=others)
         assert {problem.path for problem in found} == (set() if is_filling else {"tokens_cached"})
+
+
+class LeavesASet(Cove):
+    """Leaves in the event what JSON does not have."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        if isinstance(event, dict) and "gust" in event:
+            event["gust"] = {"from": {event["gust"]}}
+        return super().map_delta(event, state)
+
+
+@pytest.mark.parametrize(
+    ("body", "complete"),
+    [
+        (b'{"text":"It is late.","gust":"ne","why":"stop"}', True),
+        (b'{"text":"It is","gust":"ne"}\n{"text":" late."}\n', False),
+    ],
+    ids=["answer", "partial"],
+)
+def test_what_json_does_not_have_is_named_with_its_capture(body: bytes, complete: bool) -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(LeavesASet(), "cove")
+    mapper = registry.mapper("cove")
+    one = Capture("windy", Path("windy"), body, stream=not complete, complete=complete)
+    calm = Capture(
+        "calm", Path("calm"), body.replace(b"gust", b"calm"), stream=not complete, complete=complete
+    )
+    (problem,) = check_capture(mapper, one, others=[one, calm])
+    assert str(problem) == (
+        "P4 windy, as it is: refused: CanonicalJSONError: cannot write ChatResponse: "
+        "set is not a JSON value @ $.metadata.extensions.gust.from"
+    )
+    assert "partial" not in normalized(mapper, one)
+    assert check_capture(mapper, calm, others=[one, calm]) == []
+    assert "calls" in unproven(mapper, [one, calm])
+
+
+def test_a_damaged_state_is_named_as_it_is() -> None:
+    class Damages(Cove):
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+            state.model = 7  # type: ignore[assignment]
+            return super().map_delta(event, state)
+
+    registry = Registry(installed=[], environ={})
+    registry.register(Damages(), "cove")
+    one = Capture("talk", Path("talk.json"), b'{"text":"Hello","why":"stop"}')
+    (problem,) = check_capture(registry.mapper("cove"), one)
+    assert "refused: PluginError: provider 'cove': " in str(problem)
