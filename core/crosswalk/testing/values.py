@@ -154,6 +154,7 @@ def _digits(number: float) -> tuple[int, str]:
 # ------------------------------------------------------------------------------------------- times
 
 
+_SECOND, _MICROSECOND = timedelta(seconds=1), timedelta(microseconds=1)
 _EARLIEST, _LATEST = datetime(2015, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 
@@ -171,25 +172,37 @@ def times_kept(case: Case) -> Iterator[Problem]:
         yield case.problem(
             "P4", "created", f"the answer is from {created.year}: the time is read in a wrong unit"
         )
-    for place in case.places(str):
-        time = _time(place.value)
-        if time is None or time != created or _created(case, place, time + timedelta(hours=1)) == created:
-            continue  # it is not the time of the answer
-        for other_time, name in (
-            (time.astimezone(timezone(timedelta(hours=5, minutes=30))), "in another zone"),
-            (time.replace(microsecond=123_456), "with a fraction"),
-            (time.replace(second=(time.second + 37) % 60), "37 seconds later"),
-        ):
-            time_read = _created(case, place, other_time)
-            if time_read not in (None, other_time):
-                yield case.problem(
-                    "P4", place, f"{other_time.isoformat()}, the time {name}, is read as {time_read}"
-                )
+    for place in case.places(str, int, float):
+        for value, time in _other_times(place.value, created):
+            time_read = _created(case, place, value)
+            if time_read == created:
+                break  # it is not the time of the answer
+            if time_read is not None and abs(time_read - time) > _MICROSECOND:
+                yield case.problem("P4", place, f"the time {value} is read as {time_read}")
+                break
 
 
-def _created(case: Case, place: Place, time: datetime) -> datetime | None:
-    """Return the time of the answer with *time* in *place*, or ``None`` if it is refused or missing."""
-    changed_outcome = case.map(place.put(case.events, time.isoformat()))
+def _other_times(value: Any, created: datetime) -> Iterator[tuple[Any, datetime]]:
+    """Yield later times in place of *value*, if that is *created*: in other zones, and with 0 to 9 digits of a second."""
+    later = created.replace(microsecond=0) + timedelta(hours=1, seconds=37)
+    time = _time(value) if isinstance(value, str) else None
+    if time is not None and abs(time - created) < _SECOND:
+        for hours in (0, 5.5, -8):
+            yield later.astimezone(timezone(timedelta(hours=hours))).isoformat(), later
+        for count in range(10):
+            digits = "123456789"[:count]
+            text = f"{later:%Y-%m-%dT%H:%M:%S}{'.' if digits else ''}{digits}Z"
+            yield text, later.replace(microsecond=int(digits[:6].ljust(6, "0")))
+    elif not isinstance(value, str) and _is_of(value, created):
+        unit = next(unit for unit in _UNITS if abs(value / unit - created.timestamp()) < 1)
+        exact = 123_456 if isinstance(value, float) else {1: 0, 10**3: 123_000}.get(unit, 123_456)
+        number = int(later.timestamp()) * unit + type(value)(exact * unit / 10**6)
+        yield number, later.replace(microsecond=exact)
+
+
+def _created(case: Case, place: Place, value: Any) -> datetime | None:
+    """Return the time of the answer with *value* in *place*, or ``None`` if it is refused or missing."""
+    changed_outcome = case.map(place.put(case.events, value))
     if changed_outcome.error is not None or "created" in changed_outcome.provenance:
         return None
     return datetime.fromisoformat(changed_outcome.response["created"])
@@ -226,7 +239,7 @@ def _time_lost(case: Case) -> Iterator[Problem]:
                 )
 
 
-_UNITS: Final = (1, 1e3, 1e6, 1e9)
+_UNITS: Final = (1, 10**3, 10**6, 10**9)
 """The numbers of parts of a second that a time may count."""
 
 

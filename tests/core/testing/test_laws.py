@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -369,3 +370,75 @@ def test_a_damaged_state_is_named_as_it_is() -> None:
     one = Capture("talk", Path("talk.json"), b'{"text":"Hello","why":"stop"}')
     (problem,) = check_capture(registry.mapper("cove"), one)
     assert "refused: PluginError: provider 'cove': " in str(problem)
+
+
+def born(read: Callable[[Any], datetime | None]) -> Any:
+    """Return a plugin that reads a time of creation as *read* does, and keeps what it cannot read."""
+
+    class Born(Cove):
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+            if isinstance(event, dict) and type(event.get("born")) in (str, int, float):
+                try:
+                    state.identify(created=read(event["born"]))
+                    del event["born"]
+                except (ValueError, OverflowError):
+                    pass
+            return super().map_delta(event, state)
+
+    return Born()
+
+
+def in_unit(parts: int) -> Callable[[Any], datetime]:
+    return lambda value: datetime.fromtimestamp(0, UTC) + timedelta(seconds=1) * int(value) / parts
+
+
+def iso(text: Any) -> datetime:
+    time = datetime.fromisoformat(text) if isinstance(text, str) else None
+    if time is None or time.tzinfo is None:
+        raise ValueError(text)
+    return time
+
+
+def cut_to_seconds(text: Any) -> datetime:
+    """Cut the fraction off a time in UTC that has one, as a pattern does that was written for one recording."""
+    return iso(f"{text[:19]}Z" if text.endswith("Z") and "." in text else text)
+
+
+def milliseconds_alone(text: Any) -> datetime:
+    return iso(text).replace(microsecond=iso(text).microsecond // 1000 * 1000)
+
+
+NANOSECONDS = 1_767_260_700_123_456_789
+
+
+@pytest.mark.parametrize(
+    ("value", "right", "mistakes"),
+    [
+        ("2026-01-01T09:45:00Z", iso, [cut_to_seconds, milliseconds_alone]),
+        ("2026-01-01T09:45:00.123456789Z", iso, [cut_to_seconds, milliseconds_alone]),
+        ("2026-01-01T15:15:00.123+05:30", iso, [cut_to_seconds]),
+        (NANOSECONDS // 10**9, in_unit(1), []),
+        (NANOSECONDS / 10**9, lambda value: datetime.fromtimestamp(value, UTC), [in_unit(1)]),
+        (NANOSECONDS // 10**6, in_unit(1000), [lambda value: in_unit(1)(value // 1000)]),
+        (NANOSECONDS // 10**3, in_unit(10**6), [lambda value: in_unit(1000)(value // 1000)]),
+        (NANOSECONDS, in_unit(10**9), [lambda value: in_unit(1000)(value // 10**6)]),
+    ],
+    ids=lambda value: None if callable(value) or isinstance(value, list) else str(value),
+)
+def test_a_time_keeps_its_fraction_in_each_spelling(
+    value: Any, right: Callable[[Any], datetime], mistakes: list[Callable[[Any], datetime]]
+) -> None:
+    one = Capture(
+        "talk",
+        Path("talk.json"),
+        orjson.dumps({"text": "Hello", "why": "stop", "seen": value, "born": value}),
+    )
+    registry = Registry(installed=[], environ={})
+    registry.register(born(right), "right")
+    assert check_capture(registry.mapper("right"), one, checks=["times kept"]) == []
+    for number, mistake in enumerate(mistakes):
+        registry.register(born(mistake), f"wrong{number}")
+        (problem,) = check_capture(registry.mapper(f"wrong{number}"), one, checks=["times kept"])
+        assert problem.path == "born"
+        assert " is read as 2026-01-01 10:45:37" in problem.message
