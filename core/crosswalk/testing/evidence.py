@@ -111,7 +111,7 @@ def _signs(events: list[Any]) -> dict[str, Leaf]:
 
 
 def _read(response: dict[str, Any]) -> set[str]:
-    """Return what *response* holds, by the names of :data:`_FIELDS`."""
+    """Return what *response* holds, by the names of :data:`_FIELDS`, or ``a refusal``."""
     choices = [response, *response.get("alternatives", ())]
     types = {part["type"] for choice in choices for part in choice.get("segments", ())}
     marks = response["metadata"].get("provenance", {})
@@ -121,6 +121,7 @@ def _read(response: dict[str, Any]) -> set[str]:
         "a second choice": len(choices) > 1,
         "log probabilities": any(choice.get("logprobs") for choice in choices),
         "reasoning": "reasoning" in types,
+        "a refusal": "refusal" in types,
         "an image": "media" in types,
         "a model": is_error or "model" not in marks,
         "an error": is_error,
@@ -176,7 +177,7 @@ _RECORDINGS: Final[dict[str, _Shows]] = {
     "a stream with calls": lambda capture, response, names: capture.stream and "calls" in names,
     "a second choice": _holds("a second choice"),
     "reasoning": _holds("reasoning"),
-    "a refusal": lambda _, response, names: response.get("refusal"),
+    "a refusal": _holds("a refusal"),
     "an image": _holds("an image"),
     "log probabilities": _holds("log probabilities"),
     "cached tokens": lambda _, response, names: response["usage"].get("cached_tokens"),

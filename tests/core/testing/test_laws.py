@@ -14,6 +14,7 @@ import pytest
 from crosswalk import Registry
 from crosswalk.plugins import (
     FINISH,
+    MODEL,
     TEXT,
     ErrorInfo,
     ErrorKind,
@@ -442,3 +443,62 @@ def test_a_time_keeps_its_fraction_in_each_spelling(
         (problem,) = check_capture(registry.mapper(f"wrong{number}"), one, checks=["times kept"])
         assert problem.path == "born"
         assert " is read as 2026-01-01 10:45:37" in problem.message
+
+
+class RemembersTheModel(Cove):
+    """Takes the model of the last answer that named one for an answer that names none."""
+
+    fields = FieldTable({**Cove.fields.rows, "engine": MODEL})
+    last: ClassVar[dict[str, str]] = {}
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        deltas = [*super().map_delta(event, state)]
+        if state.model:
+            self.last["model"] = state.model
+        state.identify(model=self.last.get("model"))
+        return deltas
+
+
+class MixesAnswers(Cove):
+    """Gives the first text of an answer again, of whichever answer came last, where a text is missing."""
+
+    heard = ""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        self.heard = (
+            event["text"] if isinstance(event, dict) and type(event.get("text")) is str else self.heard
+        )
+        if isinstance(event, dict) and "why" in event and self.heard == "Low":
+            event["last"] = self.heard
+        return super().map_delta(event, state)
+
+
+HIGH = b'{"text":"High","engine":"cove-1"}\n{"text":" tide."}\n{"why":"stop"}\n'
+LOW = b'{"text":"Low","engine":"cove-1"}\n{"why":"stop"}\n'
+
+
+@pytest.mark.parametrize(
+    ("plugin", "where"),
+    [
+        (RemembersTheModel(), "one answer after another"),
+        (MixesAnswers(), "two answers at once"),
+        (Cove(), None),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Cove) else None,
+)
+def test_another_answer_changes_nothing(plugin: Any, where: str | None) -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, "cove")
+    high, low = (
+        Capture(name, Path(f"{name}.ndjson"), body, stream=True)
+        for name, body in (("high", HIGH), ("low", LOW))
+    )
+    found = {
+        problem.place
+        for problem in check_capture(
+            registry.mapper("cove"), high, checks=["one answer at a time"], others=[high, low]
+        )
+    }
+    assert found == (set() if where is None else {f"high, {where}"})
