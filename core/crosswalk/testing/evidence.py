@@ -32,6 +32,7 @@ _ERROR = re.compile(r"errors?|fault|failure", re.IGNORECASE)
 _TOKENS = re.compile(r"(?!max).*(tokens?|token_?count)", re.IGNORECASE)
 _MEDIA = re.compile(r"data:(image|audio|video)/|iVBORw0KGgo|/9j/|R0lGOD|UklGR")
 """The start of a data URL, or of a picture or a sound in base64."""
+_CALL_ID = re.compile(r"(tool)?_?(call|use)?_?id", re.IGNORECASE)
 _ID = re.compile(r"(?=.*\d)(?=.*\D).+")
 """An id that is none of the plain numbers and words that a server gives to every call."""
 _ECHO = re.compile(r"prompt|request|settings|config|options", re.IGNORECASE)
@@ -71,7 +72,8 @@ def _kinds_of(path: Path, value: Any) -> Iterator[str]:
         return
     if isinstance(value, dict):
         is_counts = len(value) > 1 and len(names) == len(path) and {*map(type, value.values())} == {int}
-        is_second = _CHOICES.fullmatch(key) and value.get("index") not in (None, 0)
+        index = value.get("index")
+        is_second = _CHOICES.fullmatch(key) and isinstance(index, int) and index > 0
         signs = {"calls": _is_call(key, value), "log probabilities": _has_logprobs(value)}
         signs |= {"counts": is_counts, "a second choice": is_second, "an error": is_error}
     elif isinstance(value, list):
@@ -147,13 +149,13 @@ def kinds_are_read(case: Case) -> Iterator[Problem]:
 
 def _ids_left(case: Case, calls: Iterable[dict[str, Any]]) -> Iterator[Problem]:
     """A call has a made-up id, and beside its name in the recording is another one."""
-    ids = {call["id"] for call in calls}
+    ids = {case.baseline.response["id"], *(call["id"] for call in calls)}
     marks = case.baseline.provenance
     names = {call["name"] for number, call in enumerate(calls) if f"message.tool_calls[{number}].id" in marks}
     for leaf in case.leaves if names else ():
         holders = [at(case.events[leaf.event], leaf.path[:-depth]) for depth in (1, 2) if leaf.value in names]
         for key, value in [item for holder in holders if isinstance(holder, dict) for item in holder.items()]:
-            is_id = re.search("(^|_)id$|Id$", key) and isinstance(value, str) and _ID.fullmatch(value)
+            is_id = _CALL_ID.fullmatch(key) and isinstance(value, str) and _ID.fullmatch(value)
             if is_id and value not in ids:
                 message = f"its call has a made-up id, and the {key} beside its name is left"
                 yield case.problem("P1", leaf, message, about="calls")

@@ -200,7 +200,13 @@ def test_what_a_recording_holds_is_read_or_named(said: dict[str, Any], kind: str
         {"settings": {"model": "tide-1", "tool": "look", "with": {"at": "sea"}}},
         {"odds": [-0.5], "odd": {"text": "It", "logprobs": [-0.5], "avg_logprob": -0.5}},
         {"thinking": "on", "engine": "", "error": None, "max_tokens": 3, "output_tokens": 0},
-        {"choices": [{"index": 0}], "offsets": [{"from": 1, "to": 2}], "ratio": 0.5, "call": {"name": "x"}},
+        {
+            "choices": [{"index": 0}],
+            "candidates": [{"index": "b"}],
+            "offsets": [{"from": 1, "to": 2}],
+            "ratio": 0.5,
+            "call": {"name": "x"},
+        },
     ],
 )
 def test_what_looks_like_nothing_is_only_kept(said: dict[str, Any]) -> None:
@@ -219,5 +225,5 @@ def test_the_id_of_a_call_is_not_made_up_beside_its_own() -> None:
 
     (problem,) = read_as({"acts": ACTS}, LosesIds())[0]
     assert problem == "acts[0].tool: its call has a made-up id, and the id beside its name is left"
-    for same_for_all in ("0", "null", 7):
+    for same_for_all in ("0", "null", 7, "r1"):
         assert read_as({"acts": [{**ACTS[0], "id": same_for_all}]}, LosesIds())[0] == []
