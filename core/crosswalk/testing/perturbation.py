@@ -211,32 +211,22 @@ def by_cause(problems: Iterable[Problem]) -> list[Problem]:
 
 def _have_one_cause(problems: list[Problem], others: list[Problem]) -> bool:
     """Whether one mistake explains two lists of problems, each with one cause."""
-    first, second = problems[0], others[0]
-    if first.has_cause_of(second):
-        return True
-    cases, other_cases = ({one.case for one in ones} for ones in (problems, others))
-    return _follows(first, second, is_inside=cases <= other_cases) or _follows(
-        second, first, is_inside=other_cases <= cases
-    )
+    pairs = (problems, others), (others, problems)
+    return problems[0].has_cause_of(others[0]) or any(_follow(*pair) for pair in pairs)
 
 
-def _follows(problem: Problem, other: Problem, *, is_inside: bool) -> bool:
-    """Whether *problem* is a consequence of *other*: of a failure that is read as a good answer, or of a changed answer.
-
-    Args:
-        problem: a problem.
-        other: another one.
-        is_inside: whether each capture that shows the problem shows the other one, too.
-    """
+def _follow(problems: list[Problem], others: list[Problem]) -> bool:
+    """Whether *problems* are consequences of *others*: of a failure read as a good answer, or in their captures alone."""
+    problem, other = problems[0], others[0]
     is_made_up_end = problem.check == "nothing invented" and "end" in problem.parts
     is_in_error = [".error." in f".{one.leaf}" for one in (problem, other)]
-    is_of_events = problem.place.endswith(", events")
-    return (
-        (is_made_up_end and ("error" in other.parts or is_in_error[1]))
-        or (all(is_in_error) and not problem.parts)
-        or (is_inside and (is_of_events or other.kind.startswith(_FAILED)))
-        or (is_inside and is_made_up_end and not other.parts)
-    )
+    if (is_made_up_end and ("error" in other.parts or is_in_error[1])) or (
+        all(is_in_error) and not problem.parts
+    ):
+        return True
+    is_explained = other.kind.startswith(_FAILED) or (is_made_up_end and not other.parts)
+    is_of_same_captures = {one.case for one in problems} <= {one.case for one in others}
+    return is_of_same_captures and (is_explained or problem.place.endswith(", events"))
 
 
 def _named(problem: Problem) -> str:

@@ -418,55 +418,45 @@ def nothing_filled_in(case: Case) -> Iterator[Problem]:
         return
     known = [*_invented(case.baseline.response, case.events)]
     for place in case.places(by_value=False):
-        events = case.events
-        for leaf in place.leaves:  # the item stays: those after it depend on their positions
-            is_named = isinstance(leaf.path[-1], str)
-            events = without(events, leaf) if is_named else replaced(events, leaf, None)
-        changed_outcome = case.map(events)
-        yield from _appears(case, place, "without it", known, events, changed_outcome)
-        if changed_outcome.error is None and typed(changed_outcome.response) == case.typed:
-            continue  # it is only kept
-        for empty in (None, "") if isinstance(place.value, str) else (None,):
-            events = place.put(case.events, empty)
-            tried = f"with {dump_json(empty).decode()} in its place"
-            yield from _appears(case, place, tried, known, events, case.map(events))
+        for tried, events in _emptied(case, place):
+            changed = case.map(events)
+            for where, message in () if changed.response is None else _invented(changed.response, events):
+                if (where, message) not in known:
+                    yield case.problem("P8", place, f"{tried}, {where}: {message}", about=where)
+            if changed.error is None:
+                yield from _appears(case, place, tried, events, changed)
+                if typed(changed.response) == case.typed:
+                    break  # it is only kept
 
 
-def _appears(
-    case: Case,
-    place: Place,
-    tried: str,
-    known: list[tuple[str, str]],
-    events: list[Any],
-    changed_outcome: Outcome,
-) -> Iterator[Problem]:
-    """Yield the values that appear in *changed_outcome*, of *events* without *place*, and that nobody has sent."""
-    if changed_outcome.response is None:
-        return
-    for where, message in _invented(changed_outcome.response, events):
-        if (where, message) not in known:
-            yield case.problem("P8", place, f"{tried}, {where}: {message}", about=where)
-    if changed_outcome.error is not None:
-        return
+def _emptied(case: Case, place: Place) -> Iterator[tuple[str, list[Any]]]:
+    """Yield what is done to *place*, and the events after it."""
+    events = case.events
+    for leaf in place.leaves:  # the item stays: those after it depend on their positions
+        is_named = isinstance(leaf.path[-1], str)
+        events = without(events, leaf) if is_named else replaced(events, leaf, None)
+    yield "without it", events
+    for empty in (None, "") if isinstance(place.value, str) else (None,):
+        yield f"with {dump_json(empty).decode()} in its place", place.put(case.events, empty)
+
+
+def _appears(case: Case, place: Place, tried: str, events: list[Any], changed: Outcome) -> Iterator[Problem]:
+    """Yield the texts and counts of *changed*, the answer of *events* without *place*, that nobody has sent."""
     sent_texts = {*strings(events)}
     for name, field in _TEXT_FIELDS.items():
-        old, new = ("".join(one.said(name)) for one in (case.baseline, changed_outcome))
+        old, new = ("".join(one.said(name)) for one in (case.baseline, changed))
         other_kinds = "".join(case.baseline.said(*(kind for kind in _TEXT_FIELDS if kind != name)))
         is_moved = str(place.value) in old and new in other_kinds
         is_sent = _is_part(new, old) or (_is_made_of(new, sent_texts) and not is_moved)
-        if not is_sent and changed_outcome.provenance.get(field) not in _ALLOWED_MARKS:
+        if not is_sent and changed.provenance.get(field) not in _ALLOWED_MARKS:
             yield case.problem("P8", place, f"{tried}, another {name} appears", about=name)
-    is_zero_sent = any(
-        leaf.value == 0 and leaf.path[-1] == place.path[-1] and leaf.path != place.path
-        for leaf in case.leaves
-    )
-    old_usage, new_usage = case.baseline.response["usage"], changed_outcome.response["usage"]
+    others = [leaf for leaf in case.leaves if leaf.path != place.path and leaf.path[-1] == place.path[-1]]
     for name in COUNTS:
-        old, new = old_usage.get(name), new_usage.get(name)
-        mark = _mark(changed_outcome.response, name)
+        old, new = (one.response["usage"].get(name) for one in (case.baseline, changed))
+        mark = _mark(changed.response, name)
         is_unsent = new and mark not in _ALLOWED_MARKS and new not in _sums(case, place)
-        is_zero = new == 0 and mark is None and old == _as_number(place.value) and not is_zero_sent
-        if new != old and (is_unsent or is_zero):
+        is_zero = new == 0 and mark is None and old == _as_number(place.value)
+        if new != old and (is_unsent or (is_zero and all(leaf.value != 0 for leaf in others))):
             yield case.problem("P8", place, f"{tried}, usage.{name} is {new}, which was not sent")
 
 
