@@ -286,10 +286,18 @@ def test_a_table_without_a_text_and_an_end_says_so(draft: Callable[[dict[str, by
         '# "say": ...,  # "Hi"',
         '# "settings": ...,  # 9 fields',
     ]
-    (problem,) = problems_of(module)
-    assert "talk, as it is: refused" in problem
+    assert "talk, as it is: refused" in problems_of(module)[0]
+
+
+@pytest.mark.parametrize("name", ["talk.json", "talk_stream.ndjson"])
+def test_what_nothing_has_ended_says_what_ends_it(
+    draft: Callable[[dict[str, bytes]], Path], name: str
+) -> None:
+    """A stream may have been cut on its way, a body was not."""
+    (problem,) = problems_of(draft({name: b'{"text":"Hi"}\n'}))
+    assert "talk" in problem
     assert "no word ended it: give the field with the reason the row FINISH" in problem
-    assert "on its way" not in problem  # a body is whole
+    assert ("if the stream was cut on its way" in problem) is ("stream" in name)
 
 
 def test_the_paths_of_the_recordings_are_the_endpoints(draft: Callable[[dict[str, bytes]], Path]) -> None:
