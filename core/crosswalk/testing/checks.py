@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from inspect import getmembers_static
 from pathlib import Path
 from typing import Any, Final
@@ -169,7 +169,7 @@ _EMPTY_RESPONSE: Final[dict[str, Any]] = {"message": {}, "usage": {}}
 
 
 def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
-    """Return what no capture shows: kinds of answers, finish words of an ``OpenAIChatDialect``, and declarations."""
+    """Return what no capture shows: kinds of answers, words of the plugin's ``finish_reasons``, and declarations."""
     shown, paths = [], set()
     for capture in captures:
         snapshot = normalized(mapper, capture)
@@ -180,7 +180,8 @@ def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
         ):
             paths |= {show_path(leaf.path[:depth], items=False) for depth in range(1, len(leaf.path) + 1)}
     dialect = getattr(mapper.map_delta, "__self__", None)
-    words = dialect.finish_reasons if isinstance(dialect, OpenAIChatDialect) else ()
+    finish_reasons = getattr(dialect, "finish_reasons", None)
+    words = finish_reasons if isinstance(finish_reasons, Mapping) else ()
     known_words = {response.get("raw_finish_reason") for _, response in shown}
     known_words |= OpenAIChatDialect.finish_reasons.keys()
     own_paths = [path for name in ("pieces", "cumulative") for path in getattr(mapper.info, name)]
