@@ -105,9 +105,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _said(draft: TableDraft) -> str:
     if draft.obstacle is not None:
         return f"no table, for {draft.obstacle}: the mapping still reads the invented API"
-    rows = f"a table of {counted(len(draft.rows), 'row')}"
-    start = "Chat Completions, which OpenAIChatDialect reads" if draft.is_chat else rows
-    return f"{start}, and {counted(len(draft.unknown), 'path')} to look at"
+    paths = counted(len(draft.unknown), "path")
+    if not draft.is_chat:
+        return f"a table of {counted(len(draft.rows), 'row')}, and {paths} to look at"
+    others = f"; {counted(draft.others, 'answer')} of another API: join both with DialectFamily"
+    return f"Chat Completions, which OpenAIChatDialect reads, and {paths} to look at{others * bool(draft.others)}"
 
 
 def _captured(folder: Path) -> tuple[list[Capture], dict[PurePosixPath, bytes]]:
@@ -260,13 +262,16 @@ _OWN_COUNTS: Final = ("cached_tokens", "cache_write_tokens", "reasoning_tokens")
 
 def _listed(examples: Mapping[str, str], separator: str) -> Iterator[str]:
     """The lines of a comment with the path of each of *examples*, and the example if there is room for it."""
-    for path, example in examples.items():
+    for path, example in list(examples.items())[:_MOST_LISTED]:
         line = f"# {_quoted(path)}{separator}"
         yield (
             line + example if len(line) + len(example) < _MOST_COLUMNS else line[:_MOST_COLUMNS].rstrip(" #")
         )
+    if len(examples) > _MOST_LISTED:
+        yield f"# and {len(examples) - _MOST_LISTED} more, which crosswalk explain shows"
 
 
+_MOST_LISTED: Final = 40
 _IMPORTS_OF_CHAT: Final = "from crosswalk.plugins import OpenAIChatDialect"
 _IMPORTS_OF_WORDS: Final = """\
 from collections.abc import Mapping

@@ -319,6 +319,7 @@ class TableDraft:
         words: the meaning of each recorded finish word, ``None`` if it is unknown.
         rivals: by the path of a row, the other paths whose names mean the same, if an event has both.
         is_chat: whether it is OpenAI's Chat Completions. Then it has no rows, and only the words that OpenAI has not.
+        others: the number of answers that are not, and need another dialect.
     """
 
     obstacle: str | None
@@ -327,6 +328,7 @@ class TableDraft:
     words: Mapping[str, FinishReason | None] = attrs.field(factory=dict)
     rivals: Mapping[str, list[str]] = attrs.field(factory=dict)
     is_chat: bool = False
+    others: int = 0
 
 
 NO_TABLE: Final = TableDraft("no answer was recorded")
@@ -341,9 +343,9 @@ def draft_table(bodies: Iterable[bytes]) -> TableDraft:
     """
     bodies = list(bodies)
     answers = [_named_events(body) for body in bodies]
-    chats = [_is_chat(answer) for answer in answers]
-    if answers and all(chats):
-        return _draft_chat(bodies, answers)
+    chats = [one for one in map(_is_chat, answers) if one is not None]
+    if sum(chats) * 2 > len(chats):
+        return attrs.evolve(_draft_chat(bodies, answers), others=len(chats) - sum(chats))
     if any(chats):
         share = f"{sum(chats)} of {len(chats)} answers are Chat Completions, which OpenAIChatDialect reads"
         return TableDraft(f"{share} (take each API by itself, and join both with DialectFamily)")
@@ -378,13 +380,11 @@ def draft_table(bodies: Iterable[bytes]) -> TableDraft:
     )
 
 
-def _is_chat(answer: list[tuple[Any, str | None]]) -> bool:
-    """Whether *answer* is one of OpenAI's Chat Completions or Completions."""
-    choices = _choices(answer)
-    return bool(choices) and all(
-        isinstance(choice, dict) and not choice.keys().isdisjoint(("message", "delta", "text"))
-        for choice in choices
-    )
+def _is_chat(answer: list[tuple[Any, str | None]]) -> bool | None:
+    """Whether *answer* is one of OpenAI's Chat Completions or Completions. ``None`` if it only fails, or is empty."""
+    parts = {key for choice in _choices(answer) if isinstance(choice, dict) for key in choice}
+    has_events = any(not (isinstance(event, dict) and event.get("error")) for event, _ in answer)
+    return not parts.isdisjoint(("message", "delta", "text")) if has_events else None
 
 
 def _choices(answer: list[tuple[Any, str | None]]) -> list[Any]:

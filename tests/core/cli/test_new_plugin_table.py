@@ -194,21 +194,35 @@ def test_plain_chat_completions_need_no_more_than_a_title(draft: Callable[[dict[
     assert problems_of(module) == []
 
 
-def test_answers_of_two_apis_are_told_apart() -> None:
-    """An answer that only fails, and one whose choices are none of a chat, are no Chat Completions."""
-    failed = b'{"choices":[{"delta":{}}],"error":"x"}'
+def test_of_very_many_fields_the_first_are_listed(draft: Callable[[dict[str, bytes]], Path]) -> None:
+    odd = ",".join(f'"odd_{number}":{number}' for number in range(50))
+    module = draft({"talk.json": CHAT.replace(b'"x_night"', f'{odd},"x_night"'.encode())})
+    assert (
+        '    # "odd_38": 38\n    # and 13 more, which crosswalk explain shows\n\n\nplugin'
+        in module.read_text()
+    )
+
+
+def test_answers_of_two_apis_are_told_apart(
+    draft: Callable[[dict[str, bytes]], Path], tmp_path: Path
+) -> None:
+    """What is most of them is drafted. An answer that only fails is of no API."""
     assert draft_table([CHAT, TALK]).obstacle == (
         "1 of 2 answers are Chat Completions, which OpenAIChatDialect reads "
         "(take each API by itself, and join both with DialectFamily)"
     )
+    draft({**CHATS, "other.response.json": TALK, "failed.response.json": b'{"error":"x"}'})
+    assert "; 1 answer of another API: join both with DialectFamily\n" in (tmp_path / "said").read_text()
     for other in (
-        failed,
         b'{"choices":"none"}',
         b'{"choices":["Hi"]}',
         b'{"choices":[{"say":"Hi"}]}',
         b"[[]]",
+        b'{"error":"x"}',
     ):
         assert not draft_table([other]).is_chat
+    azure = b'{"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n{"choices":[{"index":0,"content_filter_offsets":{}}]}\n'
+    assert draft_table([azure]).is_chat
 
 
 def test_of_two_counts_in_one_event_the_one_in_tokens_is_taken_and_both_are_named(
