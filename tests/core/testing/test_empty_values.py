@@ -12,6 +12,7 @@ import pytest
 
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import (
+    CREATED,
     FINISH,
     ID,
     MODEL,
@@ -31,9 +32,9 @@ from crosswalk.plugins import (
 )
 from crosswalk.testing import Capture, check_capture
 
-BODY = b"""{"run":"r1","engine":"oak","said":{"thought":"Hm.","text":"It is noon."},"acts":[{"id":"a1","name":"bell",
+BODY = b"""{"run":"r1","engine":"oak","born":1767261900,"said":{"thought":"Hm.","text":"It is noon."},"acts":[{"id":"a1","name":"bell",
 "arguments":{}}],"why":"done","used":{"read":3,"made":2,"price":"0.5"}}"""
-STREAM = b"""{"run":"r1","engine":"oak","said":{"thought":"Hm."}}
+STREAM = b"""{"run":"r1","engine":"oak","born":1767261900,"said":{"thought":"Hm."}}
 {"said":{"text":"It is"}}
 {"said":{"text":" noon."}}
 {"acts":[{"id":"a1","name":"bell","arguments":{}}]}
@@ -53,6 +54,7 @@ class Oak(TableDialect):
         {
             "run": ID,
             "engine": MODEL,
+            "born": CREATED,
             "said.thought": REASONING,
             "said.text": TEXT,
             "acts": calls(),
@@ -149,6 +151,7 @@ def found_in(plugin: Any, capture: Capture) -> list[str]:
         (filling("engine", ("",), "oak-1"), 'engine: with "" in its place, model: made up, and not marked'),
         (filling("engine", (None,), "oak-1"), "engine: with null in its place, model: made up, and not marked"),
         (filling("run", ("", None), "r0"), 'run: with "" in its place, id: made up, and not marked'),
+        (filling("born", ("", None), 1767261901), "born: with null in its place, created: made up, and not marked"),
         (filling("acts.id", ("",), "a0"), 'acts[0].id: with "" in its place, tool call 0: its id is made up'),
         (filling("acts.name", ("",), "ring"), "acts[0].name: with \"\" in its place, tool call 0: its name 'ring'"),
         (filling("said.text", ("",), "(no answer)"), 'said.text: with "" in its place, another text appears'),
