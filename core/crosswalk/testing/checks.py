@@ -36,6 +36,7 @@ from crosswalk.testing.pairing import (
 from crosswalk.testing.perturbation import (
     EXCEPTIONS,
     MISSING,
+    SHARED_STATE,
     KnownException,
     Leaf,
     Problem,
@@ -82,7 +83,8 @@ def deterministic(case: Case) -> Iterator[Problem]:
         return  # errors are compared under P3
     text = to_json(response, include_raw=True)
     if text != to_json(_read(case)[1], include_raw=True):
-        yield case.problem("P5", "twice", "the same bytes give different canonical JSON")
+        message = "the same bytes give different canonical JSON; what one answer needs belongs in state.data"
+        yield case.problem("P5", "twice", message, kind=SHARED_STATE)
     restored = from_json(text, ChatResponse)
     if to_json(restored, include_raw=True) != text or not restored.same_content(response):
         yield case.problem("P5", "round trip", "canonical JSON does not read back to the same value")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from inspect import getmembers_static
 from typing import Any, Final
 
@@ -196,7 +196,7 @@ _EMPTY_RESPONSE: Final[dict[str, Any]] = {"message": {}, "usage": {}, "metadata"
 
 
 def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
-    """Return what no capture shows: kinds of answers, finish words of an ``OpenAIChatDialect``, and declarations.
+    """Return what no capture shows: kinds of answers, words of the plugin's ``finish_reasons``, and declarations.
 
     A kind is shown by what the capture holds, whether or not the plugin reads it.
     """
@@ -208,7 +208,8 @@ def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
         for leaf in leaves([response["metadata"].get("extensions", {}), *events]):
             paths |= {show_path(leaf.path[:depth], items=False) for depth in range(1, len(leaf.path) + 1)}
     dialect = getattr(mapper.map_delta, "__self__", None)
-    words = dialect.finish_reasons if isinstance(dialect, OpenAIChatDialect) else ()
+    finish_reasons = getattr(dialect, "finish_reasons", None)
+    words = finish_reasons if isinstance(finish_reasons, Mapping) else ()
     known_words = {response.get("raw_finish_reason") for _, response, _ in shown}
     known_words |= OpenAIChatDialect.finish_reasons.keys()
     own_paths = [path for name in ("pieces", "cumulative") for path in getattr(mapper.info, name)]

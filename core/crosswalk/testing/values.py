@@ -12,10 +12,11 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from crosswalk.testing.captures import COUNTS, json_object
-from crosswalk.testing.case import Case, Place, decoded, occurrences, strings
+from crosswalk.testing.case import Case, Place, decoded, occurrences, strings, typed
 from crosswalk.testing.pairing import normalized
 from crosswalk.testing.perturbation import (
     Leaf,
+    Outcome,
     Problem,
     at,
     leaves,
@@ -356,11 +357,11 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
     provenance = response["metadata"].get("provenance", {})
     payload_leaves = list(leaves(events))
     payload_texts = {str(leaf.value) for leaf in payload_leaves}
-    if response["id"] not in payload_texts and provenance.get("id") != Provenance.SYNTHETIC:
+    if response["id"] not in payload_texts and "id" not in provenance:
         yield "id", "made up, and not marked"
     if "created" not in provenance and not _is_told(response["created"], payload_leaves):
         yield "created", "made up, and not marked"
-    if response["model"] not in payload_texts and provenance.get("model") != Provenance.ABSENT:
+    if response["model"] not in payload_texts and "model" not in provenance:
         yield "model", "made up, and not marked"
     is_whole = response["finish_reason"] in {"stop", "length", "tool_calls"}
     if is_whole and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
@@ -392,7 +393,7 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
 
 def _amount_digits(number: str) -> str:
     """Return the digits of *number* without the zeros around them: an amount has the same digits in another unit."""
-    return re.sub(r"\D", "", re.sub(r"[eE].*", "", number)).strip("0")
+    return re.sub(r"\D", "", re.sub(r"[eE].*", "", number)).strip("0") or number[:1]
 
 
 def _mark(response: dict[str, Any], name: str) -> str | None:
@@ -426,40 +427,57 @@ def _date(text: str) -> datetime | None:
 
 
 def nothing_filled_in(case: Case) -> Iterator[Problem]:
-    """P8: if a leaf is removed from every event, no unmarked value appears in its place."""
+    """P8: if a leaf is removed from every event, or is null or empty in it, no unmarked value appears in its place."""
     if not case.is_answer:
         return
-    baseline_response = case.baseline.response
-    known = [*_invented(baseline_response, case.events)]
+    known = [*_invented(case.baseline.response, case.events)]
     for place in case.places(by_value=False):
-        events = case.events
-        for leaf in place.leaves:  # the item stays: those after it depend on their positions
-            is_named = isinstance(leaf.path[-1], str)
-            events = without(events, leaf) if is_named else replaced(events, leaf, None)
-        changed_outcome = case.map(events)
-        invented = [] if changed_outcome.response is None else _invented(changed_outcome.response, events)
-        for where, message in invented:
-            if (where, message) not in known:
-                yield case.problem("P8", place, f"without it, {where}: {message}", about=where)
-        if changed_outcome.error is None:
-            yield from _appears(case, place, baseline_response, changed_outcome.response)
+        for tried, events in _emptied(case, place):
+            changed = case.map(events)
+            for where, message in () if changed.response is None else _invented(changed.response, events):
+                if (where, message) not in known:
+                    yield case.problem("P8", place, f"{tried}, {where}: {message}", about=where)
+            if changed.error is None:
+                yield from _appears(case, place, tried, events, changed)
+                if typed(changed.response) == case.typed:
+                    break  # it is only kept
 
 
-def _appears(case: Case, place: Place, old_response: Any, new_response: Any) -> Iterator[Problem]:
-    """Yield the values that appear in *new_response*, made without *place*, but not in *old_response*."""
-    for name in ("content", "refusal"):
-        old, new = old_response["message"].get(name) or "", new_response["message"].get(name) or ""
-        if not _is_part(new, old) and not _is_made_of(new, set(strings(case.events))):
-            yield case.problem("P8", place, f"without it, another text appears in message.{name}")
+def _emptied(case: Case, place: Place) -> Iterator[tuple[str, list[Any]]]:
+    """Yield what is done to *place*, and the events after it."""
+    events = case.events
+    for leaf in place.leaves:  # the item stays: those after it depend on their positions
+        is_named = isinstance(leaf.path[-1], str)
+        events = without(events, leaf) if is_named else replaced(events, leaf, None)
+    yield "without it", events
+    for empty in (None, "") if isinstance(place.value, str) else (None,):
+        yield f"with {dump_json(empty).decode()} in its place", place.put(case.events, empty)
+
+
+def _appears(case: Case, place: Place, tried: str, events: list[Any], changed: Outcome) -> Iterator[Problem]:
+    """Yield the texts and counts of *changed*, the answer of *events* without *place*, that nobody has sent."""
+    sent_texts = {*strings(events)}
+    for name, field in _TEXT_FIELDS.items():
+        old, new = ("".join(one.said(name)) for one in (case.baseline, changed))
+        other_kinds = "".join(case.baseline.said(*(kind for kind in _TEXT_FIELDS if kind != name)))
+        is_moved = str(place.value) in old and new in other_kinds
+        is_sent = _is_part(new, old) or (_is_made_of(new, sent_texts) and not is_moved)
+        if not is_sent and changed.provenance.get(field) not in _ALLOWED_MARKS:
+            yield case.problem("P8", place, f"{tried}, another {name} appears", about=name)
+    others = [leaf for leaf in case.leaves if leaf.path != place.path and leaf.path[-1] == place.path[-1]]
     for name in COUNTS:
-        old, new = old_response["usage"].get(name), new_response["usage"].get(name)
-        is_marked = _mark(new_response, name) in _ALLOWED_MARKS
-        if new and new != old and not is_marked and new not in _sums(case, place):
-            yield case.problem("P8", place, f"without it, usage.{name} is {new}, which was not sent")
+        old, new = (one.response["usage"].get(name) for one in (case.baseline, changed))
+        mark = _mark(changed.response, name)
+        is_unsent = new and mark not in _ALLOWED_MARKS and new not in _sums(case, place)
+        is_zero = new == 0 and mark is None and old == _as_number(place.value)
+        if new != old and (is_unsent or (is_zero and all(leaf.value != 0 for leaf in others))):
+            yield case.problem("P8", place, f"{tried}, usage.{name} is {new}, which was not sent")
 
 
+_TEXT_FIELDS: Final = {"text": "message.content", "reasoning": "reasoning", "refusal": "message.refusal"}
+"""The texts of an answer, each with the field under which a mark says that a repair has made it."""
 _ALLOWED_MARKS: Final = frozenset({Provenance.DERIVED, Provenance.SYNTHETIC})
-"""Marks of a count that is not 0 although this number was not sent."""
+"""Marks of a text, or of a count that is not 0, although it was not sent."""
 
 
 def _is_part(text: str, whole: str) -> bool:

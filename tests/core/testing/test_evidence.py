@@ -57,6 +57,26 @@ def test_a_look_alike_is_told_of_its_own_words_too() -> None:
     assert {"a refusal", "calls", "the finish word 'blocked'"} <= {*unproven(mapper(lookalike.plugin), told)}
 
 
+class Heron(TableDialect):
+    """A plain wire with a word of its own."""
+
+    title = "Heron"
+    fields = FieldTable({"text": TEXT, "why": FINISH})
+    finish_reasons: ClassVar[Any] = {
+        "over": FinishReason.STOP,
+        "stop": FinishReason.STOP,
+        "full": FinishReason.LENGTH,
+    }
+
+
+def test_a_table_is_told_of_its_own_words_too() -> None:
+    said = [Capture("talk", Path("talk.json"), b'{"text":"Hi","why":"over"}')]
+    missing = unproven(mapper(Heron()), said)
+    assert [name for name in missing if "word" in name] == ["the finish word 'full'"]
+    has_other = type("HasOther", (Heron,), {"finish_reasons": len})  # something else by this name
+    assert not [name for name in unproven(mapper(has_other()), said) if "word" in name]
+
+
 class Declares(ProviderHooks):
     """Reads texts and ends, and declares what a test says."""
 
