@@ -25,7 +25,6 @@ from contextlib import ExitStack, suppress
 from functools import lru_cache, wraps
 from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.request import getproxies
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.request import ChatRequest
@@ -37,7 +36,9 @@ from crosswalk.service.http import (
     Sending,
     Transport,
     check_client,
+    client_arguments,
     decoded,
+    environment_proxies,
     proxy_for,
     refused,
     with_context,
@@ -373,9 +374,10 @@ class BlockingTransport:
         self._given_client = client
         self._options = options
         has_plain_options = not set(options) - {"proxy", "verify", "cert", "trust_env"}
-        proxies = [options.get("proxy"), *(getproxies().values() if options.get("trust_env", True) else ())]
+        proxies = [options.get("proxy"), *environment_proxies(options).values()]
         has_plain_proxies = all(
-            proxy is None or (isinstance(proxy, str) and not proxy.startswith("socks")) for proxy in proxies
+            proxy is None or (isinstance(proxy, str) and not proxy.lower().startswith("socks"))
+            for proxy in proxies
         )
         self._is_plain = client is None and has_plain_options and has_plain_proxies
         self._process: int | None = None
@@ -407,9 +409,8 @@ class BlockingTransport:
             if not self._is_plain and self._client is None:
                 import httpx2
 
-                limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
                 with refused(httpx2.InvalidURL):
-                    self._client = httpx2.Client(**{"limits": limits, **with_context(self._options)})
+                    self._client = httpx2.Client(**client_arguments(self._options, httpx2.HTTPTransport))
 
     async def send(
         self,

@@ -564,9 +564,8 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
         import httpx2  # only when something is sent: it takes as long to load as all of Crosswalk
 
         anyio.run(anyio.sleep, 0)  # loads what the first request would load in the event loop
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
         with refused(httpx2.InvalidURL):
-            return httpx2.AsyncClient(**{"limits": limits, **with_context(self._options)})
+            return httpx2.AsyncClient(**client_arguments(self._options, httpx2.AsyncHTTPTransport))
 
     async def _close(self, client: httpx2.AsyncClient) -> None:
         await client.aclose()
@@ -667,27 +666,92 @@ def check_client(
         )
 
 
+def client_arguments(options: Mapping[str, Any], transport_class: Callable[..., Any]) -> dict[str, Any]:
+    """Return the arguments of a client of httpx2 with *options*, which uses the proxies that :func:`proxy_for` names.
+
+    Args:
+        options: as for that client.
+        transport_class: its ``HTTPTransport`` or ``AsyncHTTPTransport``.
+    """
+    import httpx2
+
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+    arguments = {"limits": limits, **with_context(options)}
+    proxies = environment_proxies(options)
+    if proxies and options.get("transport") is None:
+        names = ("verify", "cert", "trust_env", "http1", "http2", "limits")
+        shared_arguments = {name: arguments[name] for name in names if name in arguments}
+        transports = {
+            proxy: transport_class(proxy=proxy, **shared_arguments) for proxy in {None, *proxies.values()}
+        }
+        arguments["transport"] = _ProxyTransports(transports, options)
+    return arguments
+
+
+class _ProxyTransports:
+    """A transport of httpx2, asynchronous or not, that gives each request to the one for the proxy of its URL."""
+
+    def __init__(self, transports: Mapping[str | None, Any], options: Mapping[str, Any]) -> None:
+        self._transports = transports
+        self._options = options
+
+    def _of(self, url: httpx2.URL) -> Any:
+        return self._transports[proxy_for(url.scheme, url.host, url.port, self._options)]
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        response: httpx2.Response = self._of(request.url).handle_request(request)
+        return response
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response: httpx2.Response = await self._of(request.url).handle_async_request(request)
+        return response
+
+    def close(self) -> None:
+        for transport in self._transports.values():
+            transport.close()
+
+    async def aclose(self) -> None:
+        for transport in self._transports.values():
+            await transport.aclose()
+
+
+def environment_proxies(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the addresses of the environment's proxies by the schemes ``http``, ``https`` and ``all``.
+
+    Empty if *options* name a proxy, or exclude those of the environment.
+    """
+    if options.get("proxy") is not None or not options.get("trust_env", True):
+        return {}
+    proxies = getproxies()
+    return {name: _proxy_url(proxies[name]) for name in ("http", "https", "all") if name in proxies}
+
+
+def _proxy_url(address: str) -> str:
+    scheme, has_scheme, place = address.strip().rpartition("://")
+    return f"{scheme.lower() if has_scheme else 'http'}://{place}"
+
+
 def proxy_for(scheme: str, host: str, port: int | None, options: Mapping[str, Any]) -> str | None:
     """Return the address of the proxy for a URL of these parts: that of *options*, or of the environment.
 
-    An entry of ``NO_PROXY`` is a host, a domain or a network, and may have a scheme or a port. httpx2 reads some entries
-    differently, such as ``.domain``, which for it does not name the domain itself.
+    An entry of ``NO_PROXY`` is a host, a domain or a network, and may have a scheme or a port. Commas or spaces separate
+    them.
     """
-    proxy = options.get("proxy")
-    if proxy is None and options.get("trust_env", True) and not proxy_bypass(host):
-        proxies = getproxies()
-        real_port = port or (443 if scheme == "https" else 80)
-        if not any(
-            _is_named(entry.strip(), scheme, host, real_port) for entry in proxies.get("no", "").split(",")
-        ):
-            proxy = proxies.get(scheme, proxies.get("all"))
-    return None if proxy is None else str(proxy) if "://" in str(proxy) else f"http://{proxy}"
+    if options.get("proxy") is not None:
+        return _proxy_url(str(options["proxy"]))
+    proxies = environment_proxies(options)
+    proxy = proxies.get(scheme, proxies.get("all"))
+    if proxy is None or proxy_bypass(host):
+        return None
+    real_port = port or (443 if scheme == "https" else 80)
+    entries = getproxies().get("no", "").replace(",", " ").split()
+    return None if any(_is_named(entry, scheme, host, real_port) for entry in entries) else proxy
 
 
 def _is_named(entry: str, scheme: str, host: str, port: int) -> bool:
     """Return whether *entry* of ``NO_PROXY`` names the server. One that cannot be read names none."""
     entry_scheme, has_scheme, place = entry.lower().rpartition("://")
-    if entry_scheme not in ("", "all", scheme) or not entry:
+    if entry_scheme not in ("", "all", scheme):
         return False
     with suppress(ValueError):
         network = place[1:].replace("]/", "/") if "]/" in place else place  # [2001:db8::]/32
@@ -697,9 +761,13 @@ def _is_named(entry: str, scheme: str, host: str, port: int) -> bool:
         name, entry_port = (parts.hostname or "").removeprefix("*").strip("."), parts.port
     except ValueError:
         return False
-    names_any = bool(has_scheme) or place.startswith(("*", ":"))  # the server of any name
-    is_host = names_any if not name else f".{host.rstrip('.')}".endswith(f".{name}")
-    return is_host and entry_port in (None, port)
+    if entry_port not in (None, port):
+        return False
+    with suppress(ValueError):
+        return ip_address(host) == ip_address(name)  # [::1]:8000
+    if not name:
+        return bool(has_scheme) or place.startswith(("*", ":"))  # the server of any name
+    return f".{host.rstrip('.')}".endswith(f".{name}")
 
 
 def with_context(options: Mapping[str, Any]) -> dict[str, Any]:
