@@ -26,6 +26,7 @@ from crosswalk.request import Asked, ChatRequest, as_request
 from crosswalk.service.endpoint import (
     CANCELLED,
     AttemptFailure,
+    OpeningTimeout,
     Redaction,
     RetryState,
     Route,
@@ -69,6 +70,10 @@ from crosswalk.words import suggests_names
 _DRAIN_SECONDS = 0.1
 """The number of seconds to wait for the end of the HTTP message after the stream's own, so that the connection can be used
 again."""
+
+
+_MOST_BYTES: Final = 2**14
+"""The number of bytes that are read from one look at the clock to the next."""
 
 
 class _Since:
@@ -122,7 +127,10 @@ class Attempt:
         self._is_error = False
         self._reader: Reader | None = None
         self._start_time = setup.timer()
-        self._sent_time = self._silent_seconds = 0.0
+        self._sent_time = 0.0
+        # Since when there is no token, moved on by the time that the consumer takes.
+        self._silent_since = 0.0
+        self._pieces: Iterator[bytes] = iter(())  # of a long chunk
         # The time since which the answer has been over, without the sentinel and with it.
         self._end_times: dict[bool, float] = {}
 
@@ -156,8 +164,7 @@ class Attempt:
             self._tool_names = self.extra["tool_names"] = dict(prepared_request.built.tool_names)
         self.path = prepared_request.built.path
         self._start_time = setup.timer()
-        self._sent_time = wait.now()
-        self._silent_seconds = 0.0
+        self._sent_time = self._silent_since = wait.now()
         method, headers = prepared_request.built.method, prepared_request.headers
         if route.sign is not None:  # now: a signature does not last long
             try:
@@ -176,7 +183,6 @@ class Attempt:
         except Exception as error:
             return self._ended_by(error, limit_name)
         finally:
-            self._silent_seconds += wait.now() - self._sent_time
             if wait.resent:
                 self.extra["resent"] = wait.resent
         self._content_length = answer.headers.get("content-length")
@@ -203,21 +209,23 @@ class Attempt:
         if wait.is_cancelled:
             return None, self.cancelled()
         assert self._answer is not None, "it has begun"
-        wait_start = wait.now()
-        deadline, limit_name = self._limit(wait_start)
-        if deadline is not None and deadline <= wait_start:  # bytes that have arrived need no wait
-            wait.is_late = True
-            return None, self._ended_by(TimeoutError(), limit_name)
+        deadline, limit_name = self._limit(wait.now())
         try:
-            return await wait.within(deadline, self._answer.chunks.__anext__()), None
+            if wait.refuses(deadline):
+                raise TimeoutError
+            chunk = next(self._pieces, b"") or await wait.within(deadline, self._answer.chunks.__anext__())
         except StopAsyncIteration:
             return None, None
         except LimitError as error:
             return None, self.unread(error, has_read=True)
         except Exception as error:
             return None, self._ended_by(error, limit_name)
-        finally:
-            self._silent_seconds += wait.now() - wait_start
+        if len(chunk) > _MOST_BYTES and self._content_length != str(len(chunk)):
+            self._pieces = iter(
+                [chunk[start : start + _MOST_BYTES] for start in range(0, len(chunk), _MOST_BYTES)]
+            )
+            chunk = next(self._pieces)
+        return chunk, None
 
     def deltas(self, chunk: bytes | None) -> Iterator[ResponseDelta]:
         """Return the deltas of *chunk*, the next bytes of the answer, or ``None`` for its end."""
@@ -253,7 +261,11 @@ class Attempt:
     def note_token(self) -> None:
         """Note that a token has arrived: the wait for the next one begins."""
         self.has_token = True
-        self._silent_seconds = 0.0
+        self._silent_since = self._wait.now()
+
+    def note_consumed(self, seconds: float) -> None:
+        """Note the *seconds* that the consumer of the events took. They do not count as silence."""
+        self._silent_since += seconds
 
     async def close(self) -> None:
         """Release the connection: back to the pool if the answer was read to its end, else closed."""
@@ -336,7 +348,7 @@ class Attempt:
         """Return the failure of a wait under the limit *limit_name*, ended by *error*. Raises *error* if it is none."""
         if self._wait.is_cancelled:
             return self.cancelled()
-        if self._wait.is_late:
+        if self._wait.is_late and not isinstance(error, OpeningTimeout):
             failure = self._broken(_too_late(limit_name, self._setup.timeouts))
             return (
                 failure if failure is None or limit_name != "call" else attrs.evolve(failure, is_final=True)
@@ -374,7 +386,7 @@ class Attempt:
         seconds = getattr(timeouts, limit_name) if self._is_stream else None
         if seconds is None:
             return end, end_limit
-        next_token = now + seconds - self._silent_seconds
+        next_token = self._silent_since + seconds
         return (end, end_limit) if end is not None and end < next_token else (next_token, limit_name)
 
     def _new_reader(self, status: int) -> Reader:
@@ -716,7 +728,9 @@ class EventStream(AsyncIterator[StreamEvent]):
                     if failure is None:
                         batch, failure = self._collect(self._attempt.deltas(chunk))
                         if batch:
+                            shown_at = self._wait.now()
                             yield batch
+                            self._attempt.note_consumed(self._wait.now() - shown_at)
                         if chunk is None:
                             failure = failure or self._error_response()
                             break

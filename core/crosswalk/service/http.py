@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import lru_cache
+from io import BytesIO
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, StreamTooLargeError
-from crosswalk.service.endpoint import Timeouts
+from crosswalk.service.endpoint import OpeningTimeout, Timeouts
 
 if TYPE_CHECKING:
     import ssl
@@ -44,76 +45,84 @@ a failed attempt.
 T = TypeVar("T")
 
 
-class CallWait(Protocol):
+class CallWait(ABC):
     """The waits of one call, in an event loop or in a thread.
 
     Attributes:
         is_cancelled: whether the caller has ended the call. Every further wait ends at once.
         is_late: whether the last wait was ended by its time limit, or in an event loop by the caller.
+        is_new: whether the request has opened a connection.
         lock: held while the call is read.
         now: the clock of the limits, in seconds.
         resent: the number of times that the request was sent once more, over another connection.
     """
 
-    is_cancelled: bool
-    is_late: bool
-    resent: int
-
-    @property
-    def lock(self) -> AbstractAsyncContextManager[None]:
-        """See above."""
-
-    @property
-    def now(self) -> Callable[[], float]:
-        """See above."""
+    is_cancelled = is_late = is_new = _is_opening = False
+    lock: AbstractAsyncContextManager[None]
+    now: Callable[[], float]
+    resent = 0
+    _deadline: float | None = None
+    _later_deadline: float | None = None
 
     @property
     def is_read_here(self) -> bool:
         """Whether who asks is called by what reads the call now."""
+        return False
 
+    @abstractmethod
     def begin(self) -> None:
         """Begin the call here."""
 
+    @abstractmethod
     def end(self) -> None:
         """End the call."""
 
+    @abstractmethod
     def is_here(self) -> bool:
         """Return whether the call began here."""
 
+    def refuses(self, deadline: float | None) -> bool:
+        """Return whether the time *deadline* has passed: a wait that would begin now is late, even if it need not wait."""
+        self.is_late = deadline is not None and deadline <= self.now()
+        return self.is_late
+
+    @abstractmethod
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises if it is late, at the time *deadline*, and if the caller ends it."""
 
+    def open_within(self, seconds: float | None) -> None:
+        """Note that the present wait opens a connection, and bound it further until that is :meth:`opened`."""
+        self.is_new = True
+        end = None if seconds is None else self.now() + seconds
+        if end is not None and (self._deadline is None or end < self._deadline):
+            self._later_deadline, self._deadline, self._is_opening = self._deadline, end, True
+
+    def opened(self) -> None:
+        """Note that the connection is open, the tunnel of a proxy included."""
+        if self._is_opening:
+            self._deadline, self._is_opening = self._later_deadline, False
+
+    @abstractmethod
     async def pause(self, seconds: float) -> None:
         """Wait for this time, or until the caller ends it."""
 
+    @abstractmethod
     def nested(self, work: Awaitable[T]) -> Awaitable[T]:
         """Return *work* so that its asynchronous generators end with the one that awaits it."""
 
+    @abstractmethod
     def cancel(self) -> None:
         """End the wait, and any that follows."""
 
 
-class TimedWait:
-    """The waits of one call in an event loop. One timer serves all of them: it is set again only when it rings.
-
-    Attributes:
-        is_cancelled: whether the caller has ended the call. Every further wait ends at once.
-        is_late: whether the last wait was ended, by its time limit or the caller.
-        lock: held while the call is read.
-        now: the clock of the limits, in seconds.
-        resent: the number of times that the request was sent once more, over another connection.
-    """
-
-    is_read_here = False
+class TimedWait(CallWait):
+    """The waits of one call in an event loop. One timer serves all of them: it is set again only when it rings."""
 
     def __init__(self) -> None:
-        self.resent = 0
-        self.is_cancelled = self.is_late = False
         self.lock = asyncio.Lock()
-        self.now: Callable[[], float] = time.monotonic  # until it begins
+        self.now = time.monotonic  # until it begins
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._deadline: float | None = None
         self._task: asyncio.Task[Any] | None = None  # the task that waits now
 
     def begin(self) -> None:
@@ -129,22 +138,26 @@ class TimedWait:
         """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *deadline* or if the caller ends it."""
         task = asyncio.current_task()
         assert task is not None, "coroutines run in tasks"
-        self.is_late = False
-        self._task, self._deadline = task, deadline
-        timer = self._timer
-        if deadline is not None and (timer is None or timer.when() > deadline):
-            self._set(deadline)
+        self.is_late = self._is_opening = False
+        self._task = task
+        self._limit(deadline)
         cancel_requests = task.cancelling()
         try:
             return await work
         except asyncio.CancelledError:
             if self.is_late and cancel_requests >= task.cancelling() - 1:
-                raise TimeoutError from None  # it was not the task that was cancelled, but this wait
+                # It was not the task that was cancelled, but this wait.
+                raise (OpeningTimeout if self._is_opening else TimeoutError) from None
             raise
         finally:
             self._task = None
             if self.is_late:
                 task.uncancel()
+
+    def open_within(self, seconds: float | None) -> None:
+        """See :class:`CallWait`."""
+        super().open_within(seconds)
+        self._limit(self._deadline)
 
     async def pause(self, seconds: float) -> None:
         """Wait for this time, or until the caller ends it."""
@@ -164,6 +177,12 @@ class TimedWait:
         """End the call."""
         if self._timer is not None:
             self._timer.cancel()
+
+    def _limit(self, deadline: float | None) -> None:
+        """End the present wait at the time *deadline*."""
+        self._deadline, timer = deadline, self._timer
+        if deadline is not None and (timer is None or timer.when() > deadline):
+            self._set(deadline)
 
     def _set(self, deadline: float) -> None:
         assert self._loop is not None, "the call has begun"
@@ -419,6 +438,32 @@ class Sending:
         return self.was_kept and time.monotonic() - self._at <= RESEND_SECONDS
 
 
+class TracedSending(Sending):
+    """One sending that httpx2 traces. Some of its transports give no trace.
+
+    Args:
+        wait: the waits of the call.
+        timeouts: its limits.
+    """
+
+    def __init__(self, wait: CallWait, timeouts: Timeouts) -> None:
+        self.wait, self.timeouts = wait, timeouts
+        wait.is_new = False
+
+    def note(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Take the next *event* of the trace."""
+        protocol, step, phase = event.split(".")
+        if phase == "started":
+            if step.startswith("connect_"):
+                self.wait.open_within(self.timeouts.connect)
+            elif step == "send_request_headers" and facts["request"].method != b"CONNECT":
+                self.wait.opened()
+                if protocol == "http11" and not self.wait.is_new:
+                    self.begin()
+        elif phase == "complete" and step == "receive_response_headers":
+            self.was_kept = False
+
+
 KEPT_SECONDS: Final = 5.0
 """The number of seconds for which an unused connection stays open."""
 _FREE_BYTES: Final = 32 * 2**20
@@ -585,7 +630,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
         client = self._given_client or self.client
         timeout = httpx2.Timeout(None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total)
         while True:
-            trace = _Trace()
+            trace = _Trace(wait, timeouts)
             request = client.build_request(
                 method, url, headers=headers, content=content, timeout=timeout, extensions={"trace": trace}
             )
@@ -628,18 +673,9 @@ class _Body(AsyncIterator[bytes]):
         await self._steps.aclose()  # or they would end outside the event loop, which they cannot
 
 
-class _Trace(Sending):
-    """The trace of a request from httpx2. Some of its transports give no trace."""
-
-    _is_new = False
-
-    async def __call__(self, event: str, _: Any) -> None:
-        if event.startswith("connection."):
-            self._is_new = True
-        elif event == "http11.send_request_headers.started" and not self._is_new:
-            self.begin()
-        elif event == "http11.receive_response_headers.complete":
-            self.was_kept = False
+class _Trace(TracedSending):
+    async def __call__(self, event: str, facts: Mapping[str, Any]) -> None:
+        self.note(event, facts)
 
 
 def check_client(
@@ -914,7 +950,8 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
                     method,
                     target,
                     headers={**_HEADERS, **headers},
-                    data=content,
+                    # It warns of longer bytes, which it would write without a pause.
+                    data=content if len(content) <= 2**20 else BytesIO(content),
                     allow_redirects=False,  # a redirect would carry the key to an unknown address
                     proxy=proxy,
                     timeout=timeout,
