@@ -105,6 +105,8 @@ class Attempt:
         path: the path of its HTTP request, or empty before one is sent.
         content_type: the content type of the answer, in lower case without parameters, or empty before it begins.
         has_token: whether the first token has arrived.
+        silent_since: the time of the last token, or of sending, by the clock of *wait*. The time that the consumer takes
+            is to be added.
         extra: further facts about the attempt.
     """
 
@@ -127,9 +129,7 @@ class Attempt:
         self._is_error = False
         self._reader: Reader | None = None
         self._start_time = setup.timer()
-        self._sent_time = 0.0
-        # Since when there is no token, moved on by the time that the consumer takes.
-        self._silent_since = 0.0
+        self._sent_time = self.silent_since = 0.0
         self._pieces: Iterator[bytes] = iter(())  # of a long chunk
         # The time since which the answer has been over, without the sentinel and with it.
         self._end_times: dict[bool, float] = {}
@@ -164,7 +164,7 @@ class Attempt:
             self._tool_names = self.extra["tool_names"] = dict(prepared_request.built.tool_names)
         self.path = prepared_request.built.path
         self._start_time = setup.timer()
-        self._sent_time = self._silent_since = wait.now()
+        self._sent_time = self.silent_since = wait.now()
         method, headers = prepared_request.built.method, prepared_request.headers
         if route.sign is not None:  # now: a signature does not last long
             try:
@@ -261,11 +261,7 @@ class Attempt:
     def note_token(self) -> None:
         """Note that a token has arrived: the wait for the next one begins."""
         self.has_token = True
-        self._silent_since = self._wait.now()
-
-    def note_consumed(self, seconds: float) -> None:
-        """Note the *seconds* that the consumer of the events took. They do not count as silence."""
-        self._silent_since += seconds
+        self.silent_since = self._wait.now()
 
     async def close(self) -> None:
         """Release the connection: back to the pool if the answer was read to its end, else closed."""
@@ -386,7 +382,7 @@ class Attempt:
         seconds = getattr(timeouts, limit_name) if self._is_stream else None
         if seconds is None:
             return end, end_limit
-        next_token = self._silent_since + seconds
+        next_token = self.silent_since + seconds
         return (end, end_limit) if end is not None and end < next_token else (next_token, limit_name)
 
     def _new_reader(self, status: int) -> Reader:
@@ -730,7 +726,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                         if batch:
                             shown_at = self._wait.now()
                             yield batch
-                            self._attempt.note_consumed(self._wait.now() - shown_at)
+                            self._attempt.silent_since += self._wait.now() - shown_at
                         if chunk is None:
                             failure = failure or self._error_response()
                             break
