@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.request import ChatRequest
-from crosswalk.service.endpoint import OpeningTimeout, Timeouts
+from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 from crosswalk.service.http import (
+    EARLY_SECONDS,
     KEPT_SECONDS,
     CallWait,
     HTTPAnswer,
@@ -153,13 +154,13 @@ class BlockingWait(CallWait):
 
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises at the *deadline*, with :attr:`is_late` set, or if another thread ends it."""
-        self._deadline, self.is_late, self._is_opening = deadline, False, False
+        self._deadline, self.is_late, self._step_error = deadline, False, None
         try:
             return await work
         except Exception as error:
             self.is_late = self._deadline is not None and self.now() >= self._deadline - _GRAIN
-            if self.is_late and self._is_opening:
-                raise OpeningTimeout from error
+            if self.is_late and self._step_error is not None:
+                raise self._step_error from error
             raise
 
     async def pause(self, seconds: float) -> None:
@@ -327,13 +328,19 @@ class _WaitingStream(NetworkStream):
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         wait = _here.wait
         if wait is not None and wait.is_new and buffer and not buffer.startswith(b"CONNECT "):
-            wait.opened()
+            wait.end_step()
             self._is_shared = self._is_shared or buffer.startswith(b"PRI * HTTP/2")
         self._wait = wait = None if self._is_shared else wait
         if wait is None:
             self._write(buffer, timeout)
         elif buffer:  # the end of a request has none
-            wait.at(self._socket, lambda: self._write(buffer, wait.left(timeout)))
+            import httpcore2
+
+            try:
+                wait.at(self._socket, lambda: self._write(buffer, wait.left(timeout)))
+            except httpcore2.WriteTimeout:
+                wait.begin_step(EARLY_SECONDS, StepTimeout)
+                raise httpcore2.WriteError("too late") from None  # then httpcore2 reads the answer
 
     def close(self) -> None:
         self._stream.close()
@@ -363,7 +370,8 @@ class _WaitingBackend(NetworkBackend):
     def connect_tcp(self, host: str, port: int, timeout: float | None = None, *rest: Any, **more: Any) -> Any:
         wait = _here.wait
         assert wait is not None, "a call sends"
-        wait.open_within(timeout)
+        wait.is_new = True
+        wait.begin_step(timeout, OpeningTimeout)
         return _WaitingStream(self._backend.connect_tcp(host, port, wait.left(timeout), *rest, **more))
 
 

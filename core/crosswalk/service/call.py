@@ -26,10 +26,10 @@ from crosswalk.request import Asked, ChatRequest, as_request
 from crosswalk.service.endpoint import (
     CANCELLED,
     AttemptFailure,
-    OpeningTimeout,
     Redaction,
     RetryState,
     Route,
+    StepTimeout,
     Timeouts,
     as_cancelled,
     completed,
@@ -74,6 +74,10 @@ again."""
 
 _MOST_BYTES: Final = 2**14
 """The number of bytes that are read from one look at the clock to the next."""
+
+
+_MOST_ERROR_BYTES: Final = 2**20
+"""The number of bytes of an error's body that are read: it says why in its first part."""
 
 
 class _Since:
@@ -127,6 +131,8 @@ class Attempt:
         self._answer: HTTPAnswer | None = None
         self._content_length: str | None = None
         self._is_error = False
+        limits = setup.options.limits
+        self._left_bytes = min(_MOST_ERROR_BYTES, limits.line_bytes, limits.total_bytes)  # of an error's body
         self._reader: Reader | None = None
         self._start_time = setup.timer()
         self._sent_time = self.silent_since = 0.0
@@ -225,6 +231,10 @@ class Attempt:
                 [chunk[start : start + _MOST_BYTES] for start in range(0, len(chunk), _MOST_BYTES)]
             )
             chunk = next(self._pieces)
+        if self._is_error:
+            chunk = chunk[: self._left_bytes]
+            self._left_bytes -= len(chunk)
+            return (chunk if self._left_bytes else None), None
         return chunk, None
 
     def deltas(self, chunk: bytes | None) -> Iterator[ResponseDelta]:
@@ -344,7 +354,7 @@ class Attempt:
         """Return the failure of a wait under the limit *limit_name*, ended by *error*. Raises *error* if it is none."""
         if self._wait.is_cancelled:
             return self.cancelled()
-        if self._wait.is_late and not isinstance(error, OpeningTimeout):
+        if self._wait.is_late and not isinstance(error, StepTimeout):
             failure = self._broken(_too_late(limit_name, self._setup.timeouts))
             return (
                 failure if failure is None or limit_name != "call" else attrs.evolve(failure, is_final=True)

@@ -150,7 +150,11 @@ class RetryPolicy:
 # Why an attempt failed, and what is recorded of it.
 
 
-class OpeningTimeout(TimeoutError):
+class StepTimeout(TimeoutError):
+    """A step of sending a request took too long: to write it."""
+
+
+class OpeningTimeout(StepTimeout):
     """A connection was not opened within :attr:`Timeouts.connect`."""
 
 

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, StreamTooLargeError
-from crosswalk.service.endpoint import OpeningTimeout, Timeouts
+from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 
 if TYPE_CHECKING:
     import ssl
@@ -57,12 +57,13 @@ class CallWait(ABC):
         resent: the number of times that the request was sent once more, over another connection.
     """
 
-    is_cancelled = is_late = is_new = _is_opening = False
+    is_cancelled = is_late = is_new = False
     lock: AbstractAsyncContextManager[None]
     now: Callable[[], float]
     resent = 0
     _deadline: float | None = None
     _later_deadline: float | None = None
+    _step_error: type[StepTimeout] | None = None  # that of the step that bounds the present wait further
 
     @property
     def is_read_here(self) -> bool:
@@ -90,17 +91,16 @@ class CallWait(ABC):
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises if it is late, at the time *deadline*, and if the caller ends it."""
 
-    def open_within(self, seconds: float | None) -> None:
-        """Note that the present wait opens a connection, and bound it further until that is :meth:`opened`."""
-        self.is_new = True
+    def begin_step(self, seconds: float | None, error_type: type[StepTimeout]) -> None:
+        """Bound the present wait further until :meth:`end_step`, or else raise an error of this type."""
         end = None if seconds is None else self.now() + seconds
         if end is not None and (self._deadline is None or end < self._deadline):
-            self._later_deadline, self._deadline, self._is_opening = self._deadline, end, True
+            self._later_deadline, self._deadline, self._step_error = self._deadline, end, error_type
 
-    def opened(self) -> None:
-        """Note that the connection is open, the tunnel of a proxy included."""
-        if self._is_opening:
-            self._deadline, self._is_opening = self._later_deadline, False
+    def end_step(self) -> None:
+        """Note that the step is over, if there is one."""
+        if self._step_error is not None:
+            self._deadline, self._step_error = self._later_deadline, None
 
     @abstractmethod
     async def pause(self, seconds: float) -> None:
@@ -138,8 +138,8 @@ class TimedWait(CallWait):
         """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *deadline* or if the caller ends it."""
         task = asyncio.current_task()
         assert task is not None, "coroutines run in tasks"
-        self.is_late = self._is_opening = False
-        self._task = task
+        self._task, self.is_late = task, False
+        self.end_step()
         self._limit(deadline)
         cancel_requests = task.cancelling()
         try:
@@ -147,16 +147,16 @@ class TimedWait(CallWait):
         except asyncio.CancelledError:
             if self.is_late and cancel_requests >= task.cancelling() - 1:
                 # It was not the task that was cancelled, but this wait.
-                raise (OpeningTimeout if self._is_opening else TimeoutError) from None
+                raise (self._step_error or TimeoutError) from None
             raise
         finally:
             self._task = None
             if self.is_late:
                 task.uncancel()
 
-    def open_within(self, seconds: float | None) -> None:
+    def begin_step(self, seconds: float | None, error_type: type[StepTimeout]) -> None:
         """See :class:`CallWait`."""
-        super().open_within(seconds)
+        super().begin_step(seconds, error_type)
         self._limit(self._deadline)
 
     async def pause(self, seconds: float) -> None:
@@ -455,15 +455,19 @@ class TracedSending(Sending):
         protocol, step, phase = event.split(".")
         if phase == "started":
             if step.startswith("connect_"):
-                self.wait.open_within(self.timeouts.connect)
+                self.wait.is_new = True
+                self.wait.begin_step(self.timeouts.connect, OpeningTimeout)
             elif step == "send_request_headers" and facts["request"].method != b"CONNECT":
-                self.wait.opened()
+                self.wait.end_step()
                 if protocol == "http11" and not self.wait.is_new:
                     self.begin()
         elif phase == "complete" and step == "receive_response_headers":
+            self.wait.end_step()
             self.was_kept = False
 
 
+EARLY_SECONDS: Final = 0.5
+"""The number of seconds to look for the head of an answer, if the server has stopped reading the request."""
 KEPT_SECONDS: Final = 5.0
 """The number of seconds for which an unused connection stays open."""
 _FREE_BYTES: Final = 32 * 2**20
@@ -676,6 +680,12 @@ class _Body(AsyncIterator[bytes]):
 class _Trace(TracedSending):
     async def __call__(self, event: str, facts: Mapping[str, Any]) -> None:
         self.note(event, facts)
+        if event == "http11.send_request_body.failed":
+            import httpcore2
+
+            if isinstance(facts["exception"], httpcore2.WriteTimeout):
+                self.wait.begin_step(EARLY_SECONDS, StepTimeout)
+                raise httpcore2.WriteError("too late")  # then httpcore2 reads the answer
 
 
 def check_client(

@@ -15,7 +15,7 @@ import httpx2
 import orjson
 import pytest
 
-from crosswalk import ProviderTimeoutError
+from crosswalk import ProviderError
 from crosswalk.config import Settings
 from crosswalk.service import Endpoint, LLMService, SyncLLMService, Timeouts
 from crosswalk.types.response import ChatResponse
@@ -26,6 +26,8 @@ INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
 KEEP_ALIVE = b": waiting\n\n"
 LONG = "x" * 16_000_000
 """More than the buffers of a connection hold."""
+REFUSAL = b'{"error": {"message": "too much is said", "code": "too_long"}}'
+BROKEN = b'{"error": {"message": "something broke", "code": "broken"}}'
 MOST_PIECES = 500_000
 """What a server sends at most, one after the other, so that a service without limits ends too."""
 
@@ -41,7 +43,7 @@ class Flood:
     Attributes:
         said: what it is asked.
         is_proxy: whether it is a proxy, which is asked for a tunnel.
-        reads: whether it reads the request.
+        reads: whether it reads more than the head of the request.
     """
 
     begin: bytes
@@ -73,6 +75,23 @@ FLOODS = {
         b"", INTERIM, {"call": 0.1}, "call_timeout", is_proxy=True
     ),
     "no reading": Flood(b"", b"", {"whole": 0.1}, "whole_timeout", is_stream=False, said=LONG, reads=False),
+    "no reading of a stream's request": Flood(
+        b"", b"", {"connect": 0.1}, "transport_timeout", said=LONG, reads=False
+    ),
+    "no reading, but an answer": Flood(
+        b"HTTP/1.1 413 Too Large\r\nContent-Length: %d\r\n\r\n" % len(REFUSAL) + REFUSAL,
+        b"",
+        {"connect": 0.1},
+        "too_long",
+        said=LONG,
+        reads=False,
+    ),
+    "an error without an end": Flood(
+        b"HTTP/1.1 500 Oops\r\nContent-Type: text/event-stream\r\n\r\ndata: %s\n\n" % BROKEN,
+        KEEP_ALIVE * 100,
+        {},
+        "broken",
+    ),
 }
 
 
@@ -82,13 +101,12 @@ def flooding(flood: Flood) -> Iterator[str]:
 
     def send(connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            if not flood.reads:
-                has_ended.wait()
-                return
-            connection.recv(65536)
+            connection.recv(4096)
             connection.sendall(flood.begin)
             for _ in range(MOST_PIECES if flood.piece else 0):
                 connection.sendall(flood.piece)
+            if not flood.reads:
+                has_ended.wait()
             connection.recv(65536)
 
     def run() -> None:
@@ -164,11 +182,13 @@ if importlib.util.find_spec("aiohttp"):
 @pytest.mark.parametrize("name", FLOODS)
 def test_a_limit_holds_while_bytes_keep_arriving(name: str, way: Way) -> None:
     flood = FLOODS[name]
+    if way is by_aiohttp and not flood.reads:
+        pytest.skip("aiohttp has no limit for writing a request, and keeps the connection until that is read")
     timeouts = Timeouts(**flood.limits)
     with flooding(flood) as url:
         try:
             response: ChatResponse | None = way(url, flood, settings=Settings(), retry=0, timeout=timeouts)
-        except ProviderTimeoutError as error:
+        except ProviderError as error:
             response = error.response
     assert response is not None
     info = response.error_info

@@ -403,10 +403,10 @@ def test_a_stream_that_nobody_closes_ends_quietly_with_its_loop(
 def test_the_limit_of_opening_a_connection_holds_until_it_is_open() -> None:
     async def use(loop: Loop) -> float:
         async def slow(seconds: float) -> None:
-            wait.open_within(1)
+            wait.begin_step(1, OpeningTimeout)
             await asyncio.sleep(0.5)
-            wait.opened()
-            wait.opened()  # a body is written behind the head
+            wait.end_step()
+            wait.end_step()  # a body is written behind the head
             await asyncio.sleep(seconds)
 
         wait = TimedWait()
@@ -427,7 +427,7 @@ def test_the_earlier_limit_ends_the_opening_of_a_connection(
 ) -> None:
     async def use(loop: Loop) -> float:
         async def endless() -> None:
-            wait.open_within(seconds)
+            wait.begin_step(seconds, OpeningTimeout)
             await asyncio.sleep(1000)
 
         wait = TimedWait()
