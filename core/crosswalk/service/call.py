@@ -214,6 +214,8 @@ class Attempt:
         wait = self._wait
         if wait.is_cancelled:
             return None, self.cancelled()
+        if self._is_error and not self._left_bytes:
+            return None, None
         assert self._answer is not None, "it has begun"
         deadline, limit_name = self._limit(wait.now())
         try:
@@ -234,7 +236,6 @@ class Attempt:
         if self._is_error:
             chunk = chunk[: self._left_bytes]
             self._left_bytes -= len(chunk)
-            return (chunk if self._left_bytes else None), None
         return chunk, None
 
     def deltas(self, chunk: bytes | None) -> Iterator[ResponseDelta]:

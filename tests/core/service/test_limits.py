@@ -20,6 +20,7 @@ from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, Sy
 from crosswalk.service.endpoint import OpeningTimeout
 from crosswalk.service.http import HTTPAnswer, TimedWait
 from crosswalk.testing import replay
+from crosswalk.wire.framing import Limits
 from leaving import WAYS, left_open
 from wires import body, chunk
 
@@ -472,3 +473,16 @@ def test_the_clock_is_asked_between_the_events_of_one_chunk(limits: Timeouts, co
         response = runner.run(main())
     assert response.text == ("Hello." if code is None else "")
     assert (None if response.error_info is None else response.error_info.code) == code
+
+
+@pytest.mark.parametrize("limits", [Limits(line_bytes=100), Limits(total_bytes=100), Limits()])
+def test_a_long_error_is_read_for_its_first_part(limits: Limits) -> None:
+    long_error = b'{"error": {"message": "it broke", "code": "broken"}}' + b" " * 3_000_000
+    said = Said(500, {"content-length": str(len(long_error))}, (long_error,))
+
+    async def use(_: Loop) -> ProviderError:
+        service, _network = service_of({"one": [said]}, limits=limits, retry=0)
+        return await failure_of(service)
+
+    info = within(use).info
+    assert (info.code, info.status) == ("broken", 500)
