@@ -17,7 +17,7 @@ from crosswalk.records import append_line, record_line
 from crosswalk.types import Cost, Provenance
 from crosswalk.types.json import dump_json, load_json
 from crosswalk_observe.exchange import ObservedExchange
-from crosswalk_observe.reading import PLACEHOLDER
+from crosswalk_observe.secrets import PLACEHOLDER
 
 if TYPE_CHECKING:
     from crosswalk_observe.exchange import SDKCall, WatchedExchange

@@ -16,7 +16,7 @@ from crosswalk import Registry, hookimpl, normalize
 from crosswalk.plugins import Access, ProviderInfo
 from crosswalk.testing import load_captures
 from crosswalk_observe import ObservedExchange, Watcher
-from crosswalk_observe.reading import Secrets
+from crosswalk_observe.secrets import Secrets
 
 from .conftest import CAPTURES, Seen, capture, same_as_normalized
 
