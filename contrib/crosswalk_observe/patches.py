@@ -327,7 +327,10 @@ class _Attempts:
 
     def end_one(self, response: Any, error: BaseException | None) -> None:
         """End the current attempt with *response* or *error*, because there is another one. A redirect does not end it."""
-        if self._exchange is None or (response is not None and response.get_redirect_location()):
+        if self._exchange is None:
+            return
+        if response is not None and response.get_redirect_location():
+            self._exchange.hop(_pairs(response.headers))
             return
         self._exchange.repeats()
         if error is None:

@@ -23,6 +23,7 @@ from crosswalk.errors import (
 from crosswalk.prices import cost_of
 from crosswalk.service import (
     CANCELLED,
+    SECRET,
     GzipReader,
     as_cancelled,
     completed,
@@ -33,7 +34,7 @@ from crosswalk.service import (
 from crosswalk.types import AttemptOutcome, ChatResponse, Provenance, ProviderAttempt
 from crosswalk.types.json import dump_json
 from crosswalk_observe.exchange import ObservedExchange, ObservedRequest, WatchedExchange, json_object
-from crosswalk_observe.secrets import PLACEHOLDER, Secrets
+from crosswalk_observe.secrets import Secrets
 
 _STREAM_TYPES: Final = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 
@@ -78,8 +79,8 @@ def record_of(
         facts_alone: whether URL, headers, bodies and the response's attempts are left out.
     """
     site, status = exchange.site, exchange.status
-    request_headers, headers = exchange.request_headers, exchange.headers
-    secrets = Secrets(exchange.url, request_headers, exchange.content, headers)
+    headers = exchange.headers
+    secrets = Secrets(exchange)
     body_read = _Body(exchange, secrets, keep_bytes, registry)
     is_complete = not (body_read.is_cut or body_read.failure or exchange.error or exchange.was_abandoned)
     has_no_answer = not site.gives_answer and status is not None and status < 400
@@ -112,7 +113,7 @@ def record_of(
         request=ObservedRequest(
             model=exchange.model,
             options=exchange.options,
-            headers={} if facts_alone else secrets.headers(request_headers),
+            headers={} if facts_alone else secrets.headers(exchange.headers_asked),
             body=secrets.content() if has_content else None,
         ),
         status=status,
@@ -141,7 +142,7 @@ def record_of(
     response, cost = reader.response, None
     if response is not None:
         if secrets.appear_in_texts(response):  # in pieces or with escapes, so that its bytes do not show it
-            response, body = secrets.redact_response(response), body and PLACEHOLDER.encode()
+            response, body = secrets.redact_response(response), body and SECRET.encode()
             if isinstance(reader.error, MappingError):
                 reader.error.partial = response
         if is_guessed:

@@ -7,74 +7,67 @@ from base64 import b64decode
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from crosswalk import from_json, to_json
-from crosswalk.service import encoded_forms, holds_key
+from crosswalk.service import (
+    SECRET,
+    encoded_forms,
+    holds_key,
+    may_hold_credential,
+    names_credential,
+    take_credentials,
+)
 from crosswalk.types import ChatResponse
 from crosswalk.types.json import dump_json, load_json
+from crosswalk_observe.exchange import WatchedExchange
 
-PLACEHOLDER: Final = "<secret>"
 _MIN_LENGTH: Final = 12
 """Shorter values are words, such as the ``EMPTY`` sent to servers without keys, and not credentials."""
-_SECRET_NAME: Final = re.compile(
-    r"auth|token|secret|key|cookie|session|signature|credential|passw|\bsig\b|\bcode\b|^x-amz-security|subscription",
-    re.IGNORECASE,
-)
-_JSON_SECRET_WORDS: Final = (
-    *(b"authorization", b"apikey", b"passw", b"secret"),
-    *(b"authtoken", b"accesstoken", b"bearertoken", b"securitytoken"),
-)
-"""In names of credentials in the JSON of a request, such as those that the server passes on to its tools."""
+_LONGEST_VALUE: Final = 16_384
+"""The characters of a credential that are looked for elsewhere in the exchange."""
 _MOST_JSON_VALUES: Final = 50
 """The number of credentials in JSON that are looked for elsewhere in the exchange, the longest first."""
-_ESCAPED_LETTER: Final = re.compile(rb"\\u00[2-7]")
-_COOKIE_START: Final = re.compile(r"(?:^|, )[^=;,\s]+=([^;,\s]+)")
-_HARMLESS_NAME: Final = re.compile(r"ratelimit|^access-control-", re.IGNORECASE)
+_HARMLESS_PARAMETERS: Final = frozenset(
+    {"algorithm", "charset", "headers", "qop", "realm", "signedheaders", "uri"}
+)
+"""Parameters of an ``Authorization`` that are no credential."""
+_PARAMETER: Final = re.compile(r"([\w-]+)=\"?([^\s\",;]+)")
+_COOKIE: Final = re.compile(r"=(\"[^\"]*\"|[^;\s]*)")
+_SET_COOKIE: Final = re.compile(r"(?:^|, )([^=;,\s]+)=(\"[^\"]*\"|[^;,\s]*)")
+_PLAIN_WORDS: Final = re.compile(
+    r"(?:[A-Z]?[a-z]{0,10}|[A-Z]{1,11})(?:[-_. ](?:[A-Z]?[a-z]{0,10}|[A-Z]{1,11}))*"
+)
+"""Words of at most 11 letters: what a cookie says if it is no credential, such as ``en-US-locale-x``."""
+_ESCAPE: Final = re.compile(rb"(\\+)u00([2-7][0-9a-fA-F])")
 
 
 class Secrets:
-    """Redacts the credentials of one exchange.
+    """Redacts the credentials of *exchange*: those of its requests, and the cookies that its answers set."""
 
-    Args:
-        url: the URL of the request.
-        headers: the headers of the request by lower-case name.
-        content: the body of the request, or ``None`` if it is unknown.
-        answer_headers: the headers of the answer, in the same form. The cookies that they set are credentials too.
-    """
-
-    def __init__(
-        self,
-        url: str,
-        headers: Mapping[str, str],
-        content: bytes | None = None,
-        answer_headers: Mapping[str, str] | None = None,
-    ) -> None:
-        self._content = content
-        self._parts = parts = urlsplit(url)
-        self._query = parse_qsl(parts.query, keep_blank_values=True) if parts.query else []
-        pairs = [pair for pair in headers.items() if pair[0] != "content-length"]  # it differs each time
-        self._secret_pairs, values = _credentials_of((*pairs, *self._query))
-        if "@" in url:
-            values |= {unquote(word or "") for word in (parts.password, parts.username)}
+    def __init__(self, exchange: WatchedExchange) -> None:
+        self._content = content = exchange.content
+        self._parts = urlsplit(exchange.url)
+        query = self._parts.query
+        self._query = parse_qsl(query, keep_blank_values=True) if query else []
+        self._secret_pairs, values = _credentials_sent(exchange.request_headers, self._parts, self._query)
+        if "set-cookie" in exchange.headers:
+            values |= _cookies_set(exchange.headers["set-cookie"])
+        for hop in exchange.hops:
+            parts = urlsplit(hop.url)
+            values |= _credentials_sent(hop.request_headers, parts, parse_qsl(parts.query))[1]
+            values |= _cookies_set(hop.answer_headers.get("set-cookie", ""))
         self._forms = _known_forms_of(values)
-        if content is not None and _may_hold_json_secret(content):
+        if content is not None and may_hold_credential(content):
             self._content, json_secrets = _without_json_secrets(content)
             json_values = sorted(_credentials_in([("", value) for value in json_secrets]), key=len)
             self._forms += _forms_of(json_values[-_MOST_JSON_VALUES:])
-        if answer_headers is not None and "set-cookie" in answer_headers:
-            self._forms += tuple(
-                value.strip('"').encode()
-                for value in _COOKIE_START.findall(answer_headers["set-cookie"])
-                if len(value.strip('"')) >= _MIN_LENGTH
-            )
 
     def url(self) -> str:
         """Return the URL without user, password, fragment and the secrets of its query."""
         parts = self._parts
         query = [
-            (name, PLACEHOLDER if (name, value) in self._secret_pairs else value)
-            for name, value in self._query
+            (name, SECRET if (name, value) in self._secret_pairs else value) for name, value in self._query
         ]
         netloc = parts.netloc.rpartition("@")[2]
         path = self._redact_text(parts.path)
@@ -88,16 +81,18 @@ class Secrets:
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """Return *headers*, of the request or the answer, without credentials."""
-        redacted_headers = {**headers, **{name: PLACEHOLDER for name, _ in _secret_pairs(headers.items())}}
+        redacted_headers = {**headers, **{name: SECRET for name, _ in _secret_pairs(headers.items())}}
         if self.appear_in("\n".join(redacted_headers.values()).encode(errors="replace")):
             redacted_headers = {name: self._redact_text(value) for name, value in redacted_headers.items()}
         return redacted_headers
 
     def redact(self, data: bytes) -> bytes:
         """Return *data* with the credentials of the request replaced."""
+        if self._forms and self._appear_in_escapes(data):
+            data = _ESCAPE.sub(_unescaped, data)
         for form in self._forms:
             if form in data:
-                data = data.replace(form, PLACEHOLDER.encode())
+                data = data.replace(form, SECRET.encode())
         return data
 
     def _redact_text(self, text: str) -> str:
@@ -105,7 +100,15 @@ class Secrets:
 
     def appear_in(self, data: bytes) -> bool:
         """Whether *data* contains a credential of the request."""
-        return any(map(data.__contains__, self._forms))  # without a generator, which is slower
+        return any(map(data.__contains__, self._forms)) or (  # without a generator, which is slower
+            bool(self._forms) and self._appear_in_escapes(data)
+        )
+
+    def _appear_in_escapes(self, data: bytes) -> bool:
+        """Whether *data* has a credential with letters written as ``\\u0051``, which no encoder does of itself."""
+        if b"\\u00" not in data:
+            return False
+        return any(map(_ESCAPE.sub(_unescaped, data).__contains__, self._forms))
 
     def appear_in_texts(self, response: ChatResponse) -> bool:
         """Whether a text of *response* contains a credential of the request."""
@@ -124,15 +127,12 @@ class Secrets:
         return from_json(dump_json(plain_response), ChatResponse)
 
 
-def _may_hold_json_secret(text: bytes) -> bool:
-    """Whether the JSON *text* may have a credential: it contains such a name, or a name with an escape."""
-    return _names_json_secret(text) or _ESCAPED_LETTER.search(text) is not None
-
-
-def _names_json_secret(text: bytes) -> bool:
-    """Whether *text* contains the name of a credential."""
-    letters = text.lower().translate(None, b"-_")
-    return any(map(letters.__contains__, _JSON_SECRET_WORDS))
+def _unescaped(escape: re.Match[bytes]) -> bytes:
+    """Return the letter of *escape* as JSON of the same depth writes it."""
+    letter, depth = bytes.fromhex(escape[2].decode()), len(escape[1])
+    if letter == b'"':
+        return b"\\" * (2 * depth - 1) + letter
+    return letter * (2 * depth) if letter == b"\\" else letter
 
 
 def _without_json_secrets(content: bytes) -> tuple[bytes | None, set[str]]:
@@ -142,7 +142,7 @@ def _without_json_secrets(content: bytes) -> tuple[bytes | None, set[str]]:
         document = [load_json(content)]
     except ValueError:
         return content, secrets
-    if not _take_secrets(document, secrets):
+    if not take_credentials(document, secrets):
         return content, secrets
     try:
         return dump_json(document[0]), secrets
@@ -150,37 +150,15 @@ def _without_json_secrets(content: bytes) -> tuple[bytes | None, set[str]]:
         return None, secrets
 
 
-def _take_secrets(document: list[Any], secrets: set[str]) -> bool:
-    """Replace the credentials in the JSON *document*, also in texts that are JSON, and add them to *secrets*.
-
-    Returns whether there are any. A credential is a text at the name of one, or in a list there.
-    """
-    has_any = False
-    containers: list[tuple[Any, bool]] = [(document, False)]
-    while containers:
-        container, is_secret = containers.pop()
-        is_object = type(container) is dict
-        for key, value in list(container.items() if is_object else enumerate(container)):
-            if is_object:
-                is_secret = _names_json_secret(key.encode())
-            if type(value) is dict or type(value) is list:
-                containers.append((value, is_secret))
-            elif type(value) is str and is_secret:
-                secrets.add(value)
-                container[key], has_any = PLACEHOLDER, True
-            elif (
-                type(value) is str
-                and len(value) > _MIN_LENGTH
-                and value.lstrip()[:1] in ("{", "[", '"')
-                and _may_hold_json_secret(value.encode())
-            ):
-                try:
-                    inner_document = [load_json(value)]
-                except ValueError:
-                    continue
-                if _take_secrets(inner_document, secrets):
-                    container[key], has_any = dump_json(inner_document[0]).decode(), True
-    return has_any
+def _credentials_sent(
+    headers: Mapping[str, str], parts: SplitResult, query: Iterable[tuple[str, str]]
+) -> tuple[list[tuple[str, str]], frozenset[str]]:
+    """Return the pairs (name, value) of *headers* and *query* with a credential, and the credentials of a request."""
+    pairs = [pair for pair in headers.items() if pair[0] != "content-length"]  # it differs each time
+    secret_pairs, values = _credentials_of((*pairs, *query))
+    if "@" in parts.netloc:
+        values |= {unquote(word or "") for word in (parts.password, parts.username)}
+    return secret_pairs, values
 
 
 @lru_cache(64)  # most exchanges have the headers of the one before
@@ -192,7 +170,7 @@ def _credentials_of(pairs: tuple[tuple[str, str], ...]) -> tuple[list[tuple[str,
 
 def _forms_of(values: Iterable[str]) -> tuple[bytes, ...]:
     """Return the forms in which the credentials *values* may appear, the longest first."""
-    long_values = [value for value in values if len(value) >= _MIN_LENGTH]
+    long_values = [value[:_LONGEST_VALUE] for value in values if len(value) >= _MIN_LENGTH]
     forms = {form for value in long_values for form in (value, *encoded_forms(value))}
     sorted_forms = sorted((form for form in forms if len(form) >= _MIN_LENGTH), key=len, reverse=True)
     return tuple(form.encode(errors="replace") for form in sorted_forms)
@@ -207,23 +185,40 @@ def _credentials_in(secret_pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
     for name, value in secret_pairs:
         if value.startswith("AWS4-"):  # it also contains header names and the region
             credentials.update(re.findall(r"(?:Credential|Signature)=([^\s,/]+)", value))
-        elif name == "cookie":
-            credentials.update(re.findall(r"=([^\s;]+)", value))
+            continue
+        if name == "cookie":
+            words = {one.strip('"') for one in _COOKIE.findall(value)}
         else:
-            credentials.update(re.split(r"[\s,]+", value))
-            credentials.update(word.strip(",") for word in value.split())
+            words = {value.strip(), *re.split(r"[\s,]+", value), *[word.strip(",") for word in value.split()]}
+            words |= {
+                text for name, text in _PARAMETER.findall(value) if name.lower() not in _HARMLESS_PARAMETERS
+            }
         if value[:6].lower() == "basic ":
-            credentials |= _basic_credentials(value[6:])
+            words |= _basic_credentials(value[6:])
+        credentials |= words | {unquote(word) for word in words}
     return frozenset(credentials)
+
+
+@lru_cache(64)
+def _cookies_set(header: str) -> frozenset[str]:
+    """Return the credentials in *header*, a ``Set-Cookie``: values with such a name, and those that are no plain words."""
+    return frozenset(
+        one
+        for name, value in _SET_COOKIE.findall(header)
+        if names_credential(name, in_head=True) or not _PLAIN_WORDS.fullmatch(value.strip('"'))
+        for one in (value.strip('"'), unquote(value.strip('"')))
+    )
 
 
 def _basic_credentials(value: str) -> set[str]:
     """Return the user and the password in *value*, of an ``Authorization: Basic``."""
+    letters = value.strip().rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        text = b64decode(value).decode()
+        text_bytes = b64decode(letters + "=" * (-len(letters) % 4), validate=True)
     except ValueError:
         return set()
-    return {text, *text.split(":", 1)}
+    texts = [text_bytes.decode("latin-1"), text_bytes.decode(errors="replace")]
+    return {part for text in texts if ":" in text for part in (text, *text.split(":", 1))}
 
 
 def _secret_pairs(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -231,12 +226,7 @@ def _secret_pairs(pairs: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
     secret_pairs: list[tuple[str, str]] = []
     other_pairs: list[tuple[str, str]] = []
     for pair in pairs:
-        (secret_pairs if _is_named_secret(pair[0]) else other_pairs).append(pair)
+        (secret_pairs if names_credential(pair[0], in_head=True) else other_pairs).append(pair)
     if holds_key("\n".join([value for _, value in other_pairs])):  # usually false, so search all at once
         secret_pairs += [pair for pair in other_pairs if holds_key(pair[1])]
     return secret_pairs
-
-
-@lru_cache(1024)  # the same few header names occur in every exchange
-def _is_named_secret(name: str) -> bool:
-    return _SECRET_NAME.search(name) is not None and _HARMLESS_NAME.search(name) is None
