@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from crosswalk.testing import Answer, ReplayServer
-from crosswalk.testing.exchange import Reset
+from crosswalk.testing.exchange import Cut, Reset
 from crosswalk_observe import OpenTelemetrySink, Watcher, install, requests_adapter, uninstall
 
 from .conftest import Seen, Watch, capture
@@ -345,6 +345,45 @@ def test_a_redirect_inside_a_pool_and_an_attempt_are_told_apart(
         pool.urlopen("POST", CHAT, body=json.dumps(ASKED), retries=repeating())
     assert [(record.status, record.resend_count) for record in seen] == [(503, 0), (200, 1)]
     assert resends(telemetry) == [1]
+
+
+STREAM = capture("openai/made_text_stream.response.sse")
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"), [(Cut(after_events=3), "Kelp"), (Reset(after_events=3), "")], ids=["cut", "reset"]
+)
+def test_a_body_that_breaks_while_urllib3_loads_it_is_known_as_far_as_urllib3_tells(
+    fault: Any, expected: str, server: ReplayServer, telemetry: Telemetry, seen: Seen
+) -> None:
+    server.add(STREAM, fault)
+    with pytest.raises(urllib3.exceptions.ProtocolError):
+        by_urllib3(False, server.url + CHAT)
+    assert (seen.one.status, seen.one.is_complete) == (200, False)
+    assert seen.one.response is not None
+    assert seen.one.response.finish_reason == "error"
+    assert seen.one.response.text.startswith(expected)
+    assert bool(seen.one.body) is bool(expected)
+
+
+def test_the_body_of_a_redirect_inside_a_pool_that_breaks_is_no_answer(
+    server: ReplayServer, telemetry: Telemetry, seen: Seen
+) -> None:
+    server.add(Answer((b"moved", b"away"), 307, {"Location": CHAT}), Cut(after_events=1))
+    with urllib3.connection_from_url(server.url) as pool, pytest.raises(urllib3.exceptions.ProtocolError):
+        pool.urlopen("POST", CHAT, body=json.dumps(ASKED), retries=urllib3.Retry(0, redirect=1))
+    assert (seen.one.status, seen.one.body) == (None, b"")
+
+
+def test_the_last_answer_that_breaks_while_it_is_drained_is_known_already(
+    server: ReplayServer, telemetry: Telemetry, seen: Seen
+) -> None:
+    server.add(Answer((b'{"error": ', b'"busy"}'), 503), Cut(after_events=1))
+    with pytest.raises(urllib3.exceptions.MaxRetryError):
+        by_urllib3(
+            Retry(0, status_forcelist=[503], allowed_methods=None), server.url + CHAT, preload_content=False
+        )
+    assert (seen.one.status, seen.one.body) == (503, b'{"error": ')
 
 
 class Interrupted(Retry):  # type: ignore[misc, valid-type]
