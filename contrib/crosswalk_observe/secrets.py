@@ -28,13 +28,13 @@ _LONGEST_VALUE: Final = 16_384
 """The characters of a credential that are looked for elsewhere in the exchange."""
 _MOST_JSON_VALUES: Final = 50
 """The number of credentials in JSON that are looked for elsewhere in the exchange, the longest first."""
-_HARMLESS_PARAMETERS: Final = frozenset(
-    {"algorithm", "charset", "headers", "qop", "realm", "signedheaders", "uri"}
+_HARMLESS_PARAMETER: Final = re.compile(
+    r"\b(?:algorithm|charset|headers|qop|realm|signedheaders|uri)=(?:\"[^\"]*\"|[^\s,;]*)", re.IGNORECASE
 )
-"""Parameters of an ``Authorization`` that are no credential."""
-_PARAMETER: Final = re.compile(r"([\w-]+)=\"?([^\s\",;]+)")
+"""A parameter of an ``Authorization`` that is no credential."""
+_BETWEEN_PARTS: Final = re.compile(r"[\s,;:=&.\"'{}()<>\[\]]+")
 _COOKIE: Final = re.compile(r"=(\"[^\"]*\"|[^;\s]*)")
-_SET_COOKIE: Final = re.compile(r"(?:^|, )([^=;,\s]+)=(\"[^\"]*\"|[^;,\s]*)")
+_SET_COOKIE: Final = re.compile(r"(?:^|, )(?:([^=;,\s]+)=)?(\"[^\"]*\"|[^;,\s]*)")
 _PLAIN_WORDS: Final = re.compile(
     r"(?:[A-Z]?[a-z]{0,10}|[A-Z]{1,11})(?:[-_. ](?:[A-Z]?[a-z]{0,10}|[A-Z]{1,11}))*"
 )
@@ -190,24 +190,28 @@ def _credentials_in(secret_pairs: Iterable[tuple[str, str]]) -> frozenset[str]:
             words = {one.strip('"') for one in _COOKIE.findall(value)}
         else:
             words = {value.strip(), *re.split(r"[\s,]+", value), *[word.strip(",") for word in value.split()]}
-            words |= {
-                text for name, text in _PARAMETER.findall(value) if name.lower() not in _HARMLESS_PARAMETERS
-            }
         if value[:6].lower() == "basic ":
             words |= _basic_credentials(value[6:])
-        credentials |= words | {unquote(word) for word in words}
+        credentials |= _with_parts(words)
     return frozenset(credentials)
 
 
 @lru_cache(64)
 def _cookies_set(header: str) -> frozenset[str]:
     """Return the credentials in *header*, a ``Set-Cookie``: values with such a name, and those that are no plain words."""
-    return frozenset(
-        one
-        for name, value in _SET_COOKIE.findall(header)
-        if names_credential(name, in_head=True) or not _PLAIN_WORDS.fullmatch(value.strip('"'))
-        for one in (value.strip('"'), unquote(value.strip('"')))
+    values = [(name, value.strip('"')) for name, value in _SET_COOKIE.findall(header)]
+    return _with_parts(
+        value
+        for name, value in values
+        if names_credential(name, in_head=True) or not _PLAIN_WORDS.fullmatch(value)
     )
+
+
+def _with_parts(values: Iterable[str]) -> frozenset[str]:
+    """Return *values*, also without their URL encoding, and the parts of them that are no plain words."""
+    whole = {form for value in values for form in (value, unquote(value))}
+    parts = {part for value in whole for part in _BETWEEN_PARTS.split(_HARMLESS_PARAMETER.sub(" ", value))}
+    return frozenset(whole | {part for part in parts if not _PLAIN_WORDS.fullmatch(part)})
 
 
 def _basic_credentials(value: str) -> set[str]:

@@ -113,6 +113,10 @@ BASIC = base64.b64encode(b"me:pass-word-1234").decode()
         ),
         ({"Authorization": 'Token token="pass-word-1234", realm="x"'}, "pass-word-1234"),
         ({"Authorization": "key=pass-word-1234"}, "pass-word-1234"),
+        ({"Authorization": "sso-key me:pass-word-1234"}, "pass-word-1234"),
+        ({"Authorization": 'Digest uri="/v1/chat/completions", response="pass-word-1234"'}, "pass-word-1234"),
+        ({"X-Auth": '{"token": "pass-word-1234"}'}, "pass-word-1234"),
+        ({"Cookie": "sid=%7B%22a%22%3A%22pass-word-1234%22%7D"}, "pass-word-1234"),
         ({"Authorization": "Basic pass-word-1234!"}, "pass-word-1234!"),
         ({"Cookie": 'sid="pass-word-1234"; a=b'}, "pass-word-1234"),
         ({"Cookie": "sid=pass%2Bword-1234"}, "pass+word-1234 pass%2Bword-1234"),
@@ -305,6 +309,9 @@ def test_a_body_that_cannot_be_written_without_its_credential_is_left_out() -> N
         ("a=abcdefghijklmnop", "abcdefghijklmnop"),
         ("a=aBcDeF-gHiJkL", "aBcDeF-gHiJkL"),
         ("session_id=some-plain-words", "some-plain-words"),
+        ("session-1234567", "session-1234567"),
+        ('sid="session-1234567 and more"', "session-1234567"),
+        ("connect.sid=s%3Asession-1234567.abcDEF123", "session-1234567"),
     ],
 )
 def test_a_cookie_that_the_answer_sets_is_a_credential(cookie: str, value: str) -> None:
