@@ -418,8 +418,8 @@ def _watch_pool(exchange: WatchedExchange, response: Any, *_: Any, **options: An
 
 
 def _watch_broken(exchange: WatchedExchange, response: Any, error: BaseException) -> None:
-    if exchange.answered(response.status, _pairs(response.headers)):
-        _take_partial(exchange, error)
+    exchange.answered(response.status, _pairs(response.headers))
+    _take_partial(exchange, error)
 
 
 def _take_partial(exchange: WatchedExchange, error: BaseException) -> None:

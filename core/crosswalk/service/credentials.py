@@ -97,6 +97,12 @@ _TOKEN: Final = pattern(rb'token(?!s\\*"\s*:\s*\d)')
 """A token, which is not a number of tokens as in ``max_tokens``."""
 
 
+_URL: Final = pattern(rb"://[^\s\"\\]*[?@]")
+_URL_IN_TEXT: Final = pattern(r"://[^\s\"'<>\\]+")
+_USER_OF_URL: Final = pattern(r"(?<=://)[^/@?#]+(?=@)")
+_PARAMETER_OF_URL: Final = pattern(r"(?<=[?&])([^=&#]{1,80})=([^&#]+)")
+
+
 def may_hold_credential(text: bytes) -> bool:
     """Whether the JSON *text* may have a credential: it contains such a name, or a name with an escape."""
     letters = text.lower()
@@ -104,6 +110,8 @@ def may_hold_credential(text: bytes) -> bool:
         any(map(letters.__contains__, _ROOTS)) or _TOKEN.search(letters) is not None
     )  # mostly false, and fast
     if has_root and _NAME_BACKWARDS.search(letters[::-1]) is not None:
+        return True
+    if b"://" in letters and _URL.search(letters) is not None:
         return True
     return b"\\u00" in text and _ESCAPED_LETTER.search(text) is not None
 
@@ -119,8 +127,8 @@ def take_credentials(document: list[Any], credentials: set[str]) -> bool:
     """Replace the credentials in the JSON *document* by :data:`SECRET`, and add them to *credentials*.
 
     A credential is a text anywhere below the name of one, or the value of a pair with such a name, such as
-    ``{"name": "Authorization", "value": …}``. Texts that hold JSON are searched too. The JSON Schema of a parameter with
-    such a name stays.
+    ``{"name": "Authorization", "value": …}``. Texts that hold JSON or URLs are searched too. The JSON Schema of a
+    parameter with such a name stays.
 
     Returns whether there are any.
     """
@@ -173,7 +181,7 @@ def _is_schema(value: Any) -> bool:
 
 
 def _text_without_credentials(text: str, credentials: set[str]) -> str:
-    """Return *text* without its credentials: as JSON, as lines of JSON, or by their names in quotes."""
+    """Return *text* without its credentials: as JSON, as lines of JSON, by their names in quotes, or in its URLs."""
     if text.lstrip()[:1] in ("{", "[", '"'):
         try:
             document = [load_json(text)]
@@ -189,4 +197,23 @@ def _text_without_credentials(text: str, credentials: set[str]) -> str:
         credentials.add(pair["value"])
         return f"{pair['start']}{pair['mark']}{SECRET}{pair['mark']}"
 
-    return _PAIR_IN_TEXT.sub(replaced, text)
+    return _without_credentials_of_urls(_PAIR_IN_TEXT.sub(replaced, text), credentials)
+
+
+def _without_credentials_of_urls(text: str, credentials: set[str]) -> str:
+    """Return *text* without the users and passwords of its URLs, and the credentials in their queries."""
+
+    def replaced_user(user: re.Match[str]) -> str:
+        credentials.update(user[0].split(":", 1))
+        return SECRET
+
+    def replaced_value(parameter: re.Match[str]) -> str:
+        name, value = parameter.groups()
+        if not names_credential(name, in_head=True):
+            return parameter[0]
+        credentials.add(value)
+        return f"{name}={SECRET}"
+
+    return _URL_IN_TEXT.sub(
+        lambda url: _PARAMETER_OF_URL.sub(replaced_value, _USER_OF_URL.sub(replaced_user, url[0])), text
+    )

@@ -154,6 +154,9 @@ def test_every_part_of_a_header_s_value_is_a_credential(headers: Any, said: str)
         {"tool": {"extra_headers": {"X-Team-Key": PLAIN_KEY}}},
         {"a": json.dumps({"auth_token": PLAIN_KEY}) + "\n" + json.dumps({"a": 1}) + "\n[not JSON\n"},
         {"a": f"Call it with ```json\n{{'token' : '{PLAIN_KEY}', ```"},
+        {"a": f"https://me:{PLAIN_KEY}@h.example/?a=b"},
+        {"tools": [{"type": "mcp", "server_url": f"https://h.example/sse?a=b&api_key={PLAIN_KEY}#c"}]},
+        {"a": json.dumps({"b": f"See http://h.example?token={PLAIN_KEY} or postgres://{PLAIN_KEY}:x@db/a"})},
         {"a": rf'as "{{\"api_key\": \"{PLAIN_KEY}\"}}" says'},
     ],
 )
@@ -189,6 +192,7 @@ def test_a_name_with_escapes_is_the_same_name() -> None:
         '{"required": ["password", "city"], "headers": [["Accept", "text"], ["Authorization", "a", "b"]]}',
         '{"eos_token": "</s>", "session_id": "s", "prompt_cache_key": "k", "code": "print()", "key": "city"}',
         '{"name": "key", "value": "city"} {"name": 5, "value": "a secret"}',
+        "https://h.example/@jo/post?city=Rome&max_tokens=5 by jo@h.example, ?key=abc",
     ],
 )
 def test_what_is_no_credential_stays_as_it_was_sent(text: str) -> None:
