@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 FOUND = [
+    ("patches: thoughts are the text everywhere", "kinds are read", "choices[0].thought: it looks like reasoning, and the"),
+    ("patches: usage of bodies is not read", "kinds are read", "event 1, usage: it looks like counts, and the plugin reads none"),
+    ("grown: a failure is a good end", "kinds are read", "event 2, fault: it looks like an error, and the plugin reads none"),
     ("rows: log probabilities are rounded", "digits kept", "the log probability -0.12 is not a number of the payload"),
     ("rows: a log probability of 0 is none", "digits kept", "0.0 in its place is not read as a log probability"),
-    ("rows: every zone is taken for one", "times kept", "the time in another zone, is read as"),
-    ("rows: fractions of times are cut", "times kept", "the time with a fraction, is read as"),
+    ("rows: every zone is taken for one", "times kept", "+00:00 is read as 2026-01-01 08:45:37+00:00"),
+    ("rows: fractions of times are cut", "times kept", ".1Z is read as 2026-01-01 10:45:37+00:00"),
     ("named: milliseconds are taken for microseconds", "times kept", "the time is read in a wrong unit"),
     ("named: empty arguments are text", "arguments told apart", "the arguments {} are read as 'null', and not marked"),
     ("rows: too many requests is the server's fault", "failures are errors", "HTTP 429 is read as server"),
@@ -53,7 +56,7 @@ FOUND = [
     ("netstrings: a lost worker is not to be repeated", "failures are errors", "a failure in a stream, of kind server, is read as an error that may not be retried"),
     ("coded: refusals are the text", "kinds are told apart", "1, another kind of this provider, in its place changes nothing"),
     ("coded: tokens come sorted", "digits kept", "other numbers give other tokens, or another order of them"),
-    ("coded: times lose their seconds", "times kept", "37 seconds later"),
+    ("coded: times lose their seconds", "times kept", ":37+00:00 is read as 2026-01-01 10:45:00+00:00"),
     ("patches: a wrong request is unknown", "failures are errors", "HTTP 400 is read as unknown"),
     ("patches: the total is the prompt", "counts are the provider's", "it is counted in usage.prompt_tokens"),
     ("patches: reasoning tokens are left", "counts are the provider's", "it is not counted in usage.reasoning_tokens"),

@@ -24,8 +24,9 @@ from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.captures import Capture, pairs
 from crosswalk.testing.case import Tally
-from crosswalk.testing.checks import CHECKS, check_capture, load_exceptions, unproven
+from crosswalk.testing.checks import CHECKS, check_capture, load_exceptions
 from crosswalk.testing.corpus import Corpus, compare_answer
+from crosswalk.testing.evidence import unproven
 from crosswalk.testing.pairing import check_pair, normalized
 from crosswalk.testing.perturbation import KnownException, Problem, by_cause, read_exceptions
 from crosswalk.text import counted

@@ -105,9 +105,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _said(draft: TableDraft) -> str:
     if draft.obstacle is not None:
         return f"no table, for {draft.obstacle}: the mapping still reads the invented API"
-    return (
-        f"a table of {counted(len(draft.rows), 'row')}, and {counted(len(draft.unknown), 'path')} to look at"
-    )
+    paths = counted(len(draft.unknown), "path")
+    if not draft.is_chat:
+        return f"a table of {counted(len(draft.rows), 'row')}, and {paths} to look at"
+    others = f"; {counted(draft.others, 'answer')} of another API: join both with DialectFamily"
+    return f"Chat Completions, which OpenAIChatDialect reads, and {paths} to look at{others * bool(draft.others)}"
 
 
 def _captured(folder: Path) -> tuple[list[Capture], dict[PurePosixPath, bytes]]:
@@ -172,8 +174,8 @@ def project_files(
         "title": " ".join(word.capitalize() for word in words),
         "range": _range(__version__),
         "signs": "[type.model]" if draft.obstacle else "[]",
-        "now": _NOW if draft.obstacle else _NOW_OF_TABLE,
-        **_table_values(draft, captures),
+        "now": _NOW if draft.obstacle else _NOW_OF_CHAT if draft.is_chat else _NOW_OF_TABLE,
+        **_values(draft, captures),
     }
     folder_names = {"package": values["package"], "provider": name}
     project_texts = {}
@@ -181,36 +183,38 @@ def project_files(
         parts = [folder_names.get(part, part) for part in path.parts]
         project_texts[PurePosixPath(*parts).with_suffix("")] = Template(text).substitute(values)
     package_folder = PurePosixPath("src", values["package"])
-    table_text = project_texts.pop(package_folder / "table.py")
+    own_texts = {file: project_texts.pop(package_folder / file) for file in ("chat.py", "table.py")}
     if draft.obstacle is None:
-        project_texts[package_folder / "__init__.py"] = table_text
+        own_text = own_texts["chat.py" if draft.is_chat else "table.py"]
+        project_texts[package_folder / "__init__.py"] = own_text
     return project_texts
 
 
 _NOW: Final = "What it reads now is an invented API, small and complete."
 _NOW_OF_TABLE: Final = (
-    "Its table has the fields whose names are known. Whatever else was recorded is listed there as a comment."
+    "Its table has the fields whose names are known. Whatever else was recorded is listed there as a comment.\n"
+    "Rows are `TEXT`, `REASONING`, `REFUSAL`, `FINISH`, `ID`, `MODEL`, `CREATED`, `count(…)`, `calls(…)` and `same(…)`."
+)
+_NOW_OF_CHAT: Final = (
+    "It reads Chat Completions, as OpenAI has them. Whatever else was recorded is listed there as a comment."
 )
 
 
-def _table_values(draft: TableDraft, captures: Iterable[Capture]) -> dict[str, str]:
-    """The parts of the module with the table of *draft*."""
-    rows = [f"{_quoted(path)}: {row}," for path, row in draft.rows.items()]
+def _values(draft: TableDraft, captures: Iterable[Capture]) -> dict[str, str]:
+    """The parts of the module with the table of *draft*, or with its differences from Chat Completions."""
+    rows = []
+    for path, row in draft.rows.items():
+        rows += [f"# TODO: this one, or {_quoted(rival)}?" for rival in draft.rivals.get(path, ())]
+        rows.append(f"{_quoted(path)}: {row},")
     if "TEXT" not in draft.rows.values():
-        rows.append(
-            "# TODO: no field has a name that texts have. Give the text its row, TEXT, and import it."
-        )
+        rows.append("# TODO: no name is one of a text. Give the text its row, TEXT, and import it.")
     if "FINISH" not in draft.rows.values():
-        rows.append("# TODO: likewise no finish word. The word that ends an answer has the row FINISH.")
+        rows.append("# TODO: no name is one of a finish word. Give it its row, FINISH, and import it.")
     if draft.unknown:
         rows.append(
             "# TODO: a row for each of these that has a place in an answer. The others are kept as sent."
         )
-    for path, example in draft.unknown.items():
-        line = f"# {_quoted(path)}: ...,"
-        rows.append(
-            f"{line}  # {example}" if len(line) + len(example) < _MOST_COLUMNS else line[:_MOST_COLUMNS]
-        )
+    rows += _listed(draft.unknown, ": ...,  # ")
     words = [
         f"{_quoted(word)}: FinishReason.{reason.name},"
         for word, reason in draft.words.items()
@@ -227,14 +231,53 @@ def _table_values(draft: TableDraft, captures: Iterable[Capture]) -> dict[str, s
     }
     order = sorted(names, key=lambda name: (not name.isupper(), name.islower(), name))
     paths = dict.fromkeys(_quoted(one.path.partition("?")[0]) for one in captures if one.path)
+    endpoints = ", ".join(paths) + "," * (len(paths) == 1)
+    differences = [f"endpoints = ({endpoints})"] * bool(paths)
+    counts = [
+        path for path in draft.unknown if path.rpartition(".")[2] in _OWN_COUNTS and path.startswith("usage.")
+    ]
+    for path in counts:
+        own_path, name = path.removeprefix("usage."), path.rpartition(".")[2]
+        differences.append(f"{name} = (*OpenAIChatDialect.{name}, {_quoted(own_path)})")
+    if draft.words:
+        differences += ["finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"]
+        differences += [f"    {word}" for word in ("**OpenAIChatDialect.finish_reasons,", *words)] + ["}"]
+    others = {path: example for path, example in draft.unknown.items() if path not in counts}
+    if others:
+        differences.append("# TODO: look at these. OpenAI does not write them, and they are kept as sent.")
+    differences += _listed(others, ": ")
     return {
         "imports": "".join(f"    {name},\n" for name in order),
         "rows": "".join(f"            {row}\n" for row in rows),
         "words": "".join(f"        {word}\n" for word in words),
-        "endpoints": ", ".join(paths) + "," * (len(paths) == 1),
+        "endpoints": endpoints,
+        "chat_imports": _IMPORTS_OF_WORDS if draft.words else _IMPORTS_OF_CHAT,
+        "differences": "".join(f"    {line}\n" for line in differences),
     }
 
 
+_OWN_COUNTS: Final = ("cached_tokens", "cache_write_tokens", "reasoning_tokens")
+"""The counts that servers of OpenAI's dialect have at places of their own."""
+
+
+def _listed(examples: Mapping[str, str], separator: str) -> Iterator[str]:
+    """The lines of a comment with the path of each of *examples*, and the example if there is room for it."""
+    for path, example in list(examples.items())[:_MOST_LISTED]:
+        line = f"# {_quoted(path)}{separator}"
+        yield (
+            line + example if len(line) + len(example) < _MOST_COLUMNS else line[:_MOST_COLUMNS].rstrip(" #")
+        )
+    if len(examples) > _MOST_LISTED:
+        yield f"# and {len(examples) - _MOST_LISTED} more, which crosswalk explain shows"
+
+
+_MOST_LISTED: Final = 40
+_IMPORTS_OF_CHAT: Final = "from crosswalk.plugins import OpenAIChatDialect"
+_IMPORTS_OF_WORDS: Final = """\
+from collections.abc import Mapping
+from typing import ClassVar
+
+from crosswalk.plugins import FinishReason, OpenAIChatDialect"""
 _MOST_COLUMNS: Final = 90
 
 

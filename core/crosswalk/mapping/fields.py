@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import attrs
 
@@ -105,10 +105,12 @@ class FieldTable:
         text_paths: the paths of texts, for ``ProviderInfo``.
 
     Raises:
+        TypeError: a row is none.
         ValueError: a path has a row and leads to others as well.
     """
 
     def __init__(self, rows: Mapping[str, FieldRow]) -> None:
+        _check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
         self.rows = rows
         self.text_paths = tuple(path.replace("[]", "[0]") for path in rows if rows[path] in (TEXT, REASONING))
         count_paths: dict[str, list[str]] = {}
@@ -136,6 +138,16 @@ class FieldTable:
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
         return counted(self._count_paths.accept(event), state)
+
+
+def _check_map(name: str, known: Any, kind: type, example: str) -> None:
+    """Raise a TypeError unless *known* is a mapping of strings to values of *kind*, as in *example*."""
+    form = f"{name} gives a {kind.__name__} for each text, as in {example}, not"
+    if not isinstance(known, Mapping):
+        raise TypeError(f"{form} {type(known).__name__}")
+    for key, value in known.items():
+        if not isinstance(key, str) or not isinstance(value, kind):
+            raise TypeError(f"{form} {type(value).__name__} for {str(key)[:40]!r}")
 
 
 def _level(takes: Mapping[str, Take]) -> Level:
@@ -290,7 +302,19 @@ class TableDialect:
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
-        """See the hook ``provider_info``."""
+        """See the hook ``provider_info``.
+
+        Raises:
+            TypeError: the table, the finish words or the marks have another type.
+        """
+        fields, marks = getattr(self, "fields", None), cast(object, self.marks)
+        if not isinstance(fields, FieldTable):
+            raise TypeError(
+                f"fields is a FieldTable, as in FieldTable({{'text': TEXT}}), not {type(fields).__name__}"
+            )
+        _check_map("finish_reasons", self.finish_reasons, FinishReason, "{'done': FinishReason.STOP}")
+        if not isinstance(marks, tuple) or not all(isinstance(mark, str) for mark in marks):
+            raise TypeError(f"marks is a tuple of strings, as in ('said.by',), not {str(marks)[:40]!r}")
         return ProviderInfo.of(self)
 
     @hookimpl

@@ -503,6 +503,7 @@ def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
     """
     if case.is_answer:
         yield from _side_by_side(case)
+        yield from _beside_another(case)
     # Without a terminal signal, a plugin cannot find the end of an answer.
     if not case.is_answer or case.mapper.info.repeats_finish or not case.mapper.has_terminal:
         return
@@ -525,6 +526,35 @@ def _side_by_side(case: Case) -> Iterator[Problem]:
         if not (first_outcome.is_like(case.baseline) and second_outcome.is_like(outcome_alone)):
             yield case.problem("P4", "two answers at once", "one is read differently beside the other")
             return
+
+
+def _beside_another(case: Case) -> Iterator[Problem]:
+    """Another recorded answer, of another model, is read at once with this one, and before it or before the rest of it."""
+    own = case.capture
+    form = (own.stream, own.content_type, own.status)
+    others = [one.body for one in case.others if (one.stream, one.content_type, one.status) == form]
+    (body,) = case.some([one for one in others if one != own.body], 1) or [own.body]
+    if not case.has_own_framing:  # whose frames may have a length or a checksum
+        for name in ("id", "model"):
+            body = body.replace(dump_json(case.baseline.response[name]), b'"another-%b"' % name.encode())
+    pair = [_pieces(own.body), _pieces(body)]
+    alone = [case.map_at_once(one)[0] for one in pair]
+    together = [case.map_at_once(*pair), case.map_at_once(*pair[::-1])[::-1]]
+    if not all(
+        one.is_like(other) for outcomes in together for one, other in zip(alone, outcomes, strict=True)
+    ):
+        yield case.problem("P4", "two answers at once", "one is read differently beside the other")
+        return
+    for rest in (pair[0], case.chunks[1:]) if own.stream else pair[:1]:
+        after = [(case.map_at_once(earlier), case.map_at_once(rest)[0])[1] for earlier in pair]
+        if not after[0].is_like(after[1]):
+            yield case.problem("P4", "one answer after another", "it is read differently than after itself")
+            return
+
+
+def _pieces(body: bytes) -> list[bytes]:
+    size = len(body) // 16 + 1
+    return [body[start : start + size] for start in range(0, len(body), size)]
 
 
 _FOREIGN_ANSWERS: Final[dict[str, Any]] = {

@@ -56,6 +56,9 @@ _ONE_ARRAY_HINT: Final = (
     "gives its items one by one"
 )
 
+_END_HINT: Final = (
+    "; no word ended it: give the field with the reason the row FINISH, or yield it as raw_finish_reason"
+)
 _CUT_HINT: Final = '; if the stream was cut on its way, its line in the manifest says "complete": false'
 
 _PLACE: Final = re.compile(r"event \d+[^:]*")
@@ -243,7 +246,7 @@ class Case:
         cause, capture = self.baseline.cause, self.capture
         is_cut = isinstance(cause, IncompleteStreamError)
         if is_cut and self.events and capture.complete and capture.status < 400 and not self.baseline.untyped:
-            return f"refused: {self.baseline.error}{_CUT_HINT}"
+            return f"refused: {self.baseline.error}{_END_HINT}{_CUT_HINT if capture.stream else ''}"
         is_broken = is_cut or (self.events and isinstance(cause, FramingError))
         if not self.baseline.untyped and (is_broken or not isinstance(cause, MappingError)):
             return None

@@ -20,7 +20,8 @@ except ImportError as error:
 from crosswalk.plugin.registry import registry
 from crosswalk.testing.captures import Capture, load_captures, pairs
 from crosswalk.testing.changes import changes_between, shown
-from crosswalk.testing.checks import CHECKS, PROMISES, check_capture, load_exceptions, unproven
+from crosswalk.testing.checks import CHECKS, PROMISES, check_capture, load_exceptions
+from crosswalk.testing.evidence import unproven
 from crosswalk.testing.pairing import check_pair, normalized
 from crosswalk.testing.perturbation import KnownException, Problem, by_cause
 from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, written_changes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import attrs
 import orjson
 
 from crosswalk.codec import to_jsonable
-from crosswalk.errors import CrosswalkError, FramingError, MappingError
+from crosswalk.errors import CanonicalJSONError, CrosswalkError, FramingError, MappingError
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture, written
@@ -238,10 +239,11 @@ def normalized(mapper: Mapper, capture: Capture) -> dict[str, Any]:
         return {"response": to_jsonable(reader.response()), "deltas": delta_lines(deltas)}
     except CrosswalkError as error:
         snapshot: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
-        if isinstance(error, MappingError) and error.partial is not None:
-            snapshot["partial"] = to_jsonable(error.partial)
-        if deltas:
-            snapshot["deltas"] = delta_lines(deltas)
+        with suppress(CanonicalJSONError):  # what a plugin left, and JSON does not have
+            if isinstance(error, MappingError) and error.partial is not None:
+                snapshot["partial"] = to_jsonable(error.partial)
+            if deltas:
+                snapshot["deltas"] = delta_lines(deltas)
         return snapshot
 
 

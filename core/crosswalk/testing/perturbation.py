@@ -13,7 +13,7 @@ from typing import Any, Final, Self, TypeAlias
 import attrs
 
 from crosswalk.codec import to_json, to_jsonable
-from crosswalk.errors import ConfigurationError, CrosswalkError, PluginError
+from crosswalk.errors import CanonicalJSONError, ConfigurationError, CrosswalkError, PluginError
 from crosswalk.mapping.reader import Reader, ReaderOptions
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import written
@@ -30,6 +30,9 @@ EXCEPTIONS: Final = "EXCEPTIONS"
 """The file in the folder of the captures that lists the exceptions, each ``CHECK: WHERE: REASON``."""
 _MAX_SHOWN_PLACES: Final = 5
 _BECAME: Final = " became "
+_FAILED: Final = f"error{_BECAME}"
+SHARED_STATE: Final = "answers share a state"
+"""The kind of mistake after which no comparison means anything: all other problems are its consequences."""
 _POSITION: Final = re.compile(r"\[\d+\]$")
 _PART_PATTERNS: Final = {
     "framing": re.compile("framing"),
@@ -39,7 +42,7 @@ _PART_PATTERNS: Final = {
     "id": re.compile(r"id\b"),
     "model": re.compile(r"(metadata\.)?model(_id)?\b"),
     "end": re.compile(r"(raw_)?finish|complete\b"),
-    "error": re.compile(r"(error|retryable|failure|raises|as it is)\b"),
+    "error": re.compile(r"(error(_\w+)?|retryable|failure|raises|as it is)\b"),
     "reasoning": re.compile(r"reasoning\b"),
     "refusal": re.compile(r"(message\.)?refusal\b"),
     "text": re.compile(r"(message\.content|text|message|order)\b"),
@@ -123,8 +126,9 @@ class Problem:
     @property
     def parts(self) -> frozenset[str]:
         """The parts of the answer that it is about, such as ``text`` or ``prompt tokens``."""
-        became = self.kind.split(_BECAME) if _BECAME in self.kind else ()
-        return frozenset(part for field in self.fields for part in _parts_of(field)).union(became)
+        became = self.kind.split(_BECAME) if _BECAME in self.kind else []
+        own_parts = [part for field in self.fields for part in _parts_of(field)]
+        return frozenset(own_parts).union(*([*_parts_of(part)] or [part] for part in became))
 
     @property
     def cause(self) -> tuple[object, ...]:
@@ -171,16 +175,26 @@ def by_cause(problems: Iterable[Problem]) -> list[Problem]:
     """Return one problem for each mistake: the first one, named by its kind, with the others.
 
     Problems at a leaf of the wire come together first, see :meth:`Problem.has_cause_of`. Those without a leaf, such as what
-    a statement contradicts, join the first of these that is about the same part of the answer.
+    a statement contradicts, join the first of these that is about the same part of the answer. A failure that is read as
+    a good answer explains all that only its captures show, and a state that answers share explains everything.
     """
+    problems = list(problems)
+    for problem in problems:
+        if problem.kind == SHARED_STATE:
+            return [attrs.evolve(problem, others=tuple(one for one in problems if one is not problem))]
     alike: dict[tuple[object, ...], list[Problem]] = {}
     for problem in problems:
         alike.setdefault(problem.cause, []).append(problem)
     order = [*alike]
     groups: list[list[tuple[object, ...]]] = []
-    for cause in sorted(order, key=lambda cause: not cause[0]):
-        first = alike[cause][0]
-        group = next((one for one in groups if any(first.has_cause_of(alike[key][0]) for key in one)), None)
+    ranks = {
+        cause: (not ones[0].kind.startswith(_FAILED), not ones[0].leaf, ones[0].check == "as stated")
+        for cause, ones in alike.items()
+    }
+    for cause in sorted(order, key=ranks.__getitem__):
+        group = next(
+            (one for one in groups if any(_have_one_cause(alike[cause], alike[key]) for key in one)), None
+        )
         if group is None:
             groups.append(group := [])
         group.append(cause)
@@ -189,9 +203,30 @@ def by_cause(problems: Iterable[Problem]) -> list[Problem]:
         leading = [alike[cause][0] for cause in group]
         group.sort(key=order.index)
         first, *others = (one for cause in group for one in alike[cause])
-        kind = next((one.kind for one in leading if one.kind), "") or (_named(leading[0]) if others else "")
+        names = [one.kind for one in leading] + [_named(one) for one in leading if others]
+        kind = next(filter(None, names), "")
         found.append((order.index(group[0]), attrs.evolve(first, kind=kind, others=tuple(others))))
     return [problem for _, problem in sorted(found, key=lambda one: one[0])]
+
+
+def _have_one_cause(problems: list[Problem], others: list[Problem]) -> bool:
+    """Whether one mistake explains two lists of problems, each with one cause."""
+    pairs = (problems, others), (others, problems)
+    return problems[0].has_cause_of(others[0]) or any(_follow(*pair) for pair in pairs)
+
+
+def _follow(problems: list[Problem], others: list[Problem]) -> bool:
+    """Whether *problems* are consequences of *others*: of a failure read as a good answer, or in their captures alone."""
+    problem, other = problems[0], others[0]
+    is_made_up_end = problem.check == "nothing invented" and "end" in problem.parts
+    is_in_error = [".error." in f".{one.leaf}" for one in (problem, other)]
+    if (is_made_up_end and ("error" in other.parts or is_in_error[1])) or (
+        all(is_in_error) and not problem.parts
+    ):
+        return True
+    is_explained = other.kind.startswith(_FAILED) or (is_made_up_end and not other.parts)
+    is_of_same_captures = {one.case for one in problems} <= {one.case for one in others}
+    return is_of_same_captures and (is_explained or problem.place.endswith(", events"))
 
 
 def _named(problem: Problem) -> str:
@@ -522,14 +557,17 @@ def _reading(
         deltas.extend(reader.finish())
         result = Outcome(to_jsonable(reader.response()), deltas)
     except CrosswalkError as error:
-        partial = getattr(error, "partial", None)
-        result = Outcome(
-            None if partial is None else to_jsonable(partial),
-            deltas,
-            f"{type(error).__name__}: {error}",
-            untyped=isinstance(error, PluginError) or "the plugin failed with" in str(error),
-            cause=error,
-        )
+        cause, partial = error, getattr(error, "partial", None)
+        try:
+            if isinstance(error, PluginError):
+                to_jsonable(reader.partial(""))  # an error that says where it is
+            partial = None if partial is None else to_jsonable(partial)
+        except CrosswalkError as further_error:
+            cause, partial = further_error if isinstance(further_error, CanonicalJSONError) else error, None
+        is_left = isinstance(cause, CanonicalJSONError)  # what a plugin left, and JSON does not have
+        is_untyped = is_left or isinstance(cause, PluginError) or "the plugin failed with" in str(cause)
+        message = f"{type(cause).__name__}: {cause}"
+        result = Outcome(partial, [] if is_left else deltas, message, is_untyped, cause)
     yield result
 
 

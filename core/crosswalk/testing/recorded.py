@@ -17,11 +17,12 @@ import orjson
 from crosswalk.drafts import written
 from crosswalk.errors import FramingError, MappingError
 from crosswalk.manifest import MANIFEST
-from crosswalk.plugin.registry import event_type
+from crosswalk.mapping.openai_chat import OpenAIChatDialect
+from crosswalk.plugin.registry import Registry, event_type
 from crosswalk.service.endpoint import encoded_forms
 from crosswalk.testing.answers import LIMITS, options_of
 from crosswalk.testing.captures import COUNTS, NAMES
-from crosswalk.testing.perturbation import leaves, nodes, show_path
+from crosswalk.testing.perturbation import leaves, nodes, outcome, scalars, show_path
 from crosswalk.text import holds_key
 from crosswalk.types.values import ErrorKind, FinishReason
 from crosswalk.wire import chat, gemini, messages, ollama
@@ -277,6 +278,7 @@ def _found(events: list[Any]) -> dict[str, Any]:
 
 
 _FORMATS: Final = (chat.COUNTS, messages.COUNTS, gemini.COUNTS, ollama.COUNTS)
+_ROLE: Final = 'same("assistant")'
 _KEYS: Final[dict[str, tuple[type, frozenset[str]]]] = {
     "TEXT": (str, frozenset({"text", "content", "response", "generated_text", "completion"})),
     "REASONING": (str, frozenset({"reasoning_content", "reasoning", "thinking"})),
@@ -285,6 +287,7 @@ _KEYS: Final[dict[str, tuple[type, frozenset[str]]]] = {
     "ID": (str, frozenset({"id", "responseId"})),
     "MODEL": (str, frozenset({"model", "modelVersion"})),
     "CREATED": (int, frozenset({"created", "created_at"})),
+    _ROLE: (str, frozenset({"role"})),
     **{
         f'count("{name}")': (
             int,
@@ -299,8 +302,10 @@ _WORDS: Final = {
     **{name: reason for reason in FinishReason for name in (reason.value, reason.name)},
 }  # fmt: skip
 """The finish words that have the same meaning for all who write them."""
-_ANYWHERE: Final = ("TEXT", "REASONING", "REFUSAL", "FINISH")
-"""The rows that may be in an array."""
+_ANYWHERE: Final = ("TEXT", "REASONING", "REFUSAL", "FINISH", _ROLE)
+"""The rows that may be in an object or an array."""
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)")
+"""A time that the row of the time of creation takes as a text."""
 
 
 @attrs.frozen
@@ -312,12 +317,18 @@ class TableDraft:
         rows: the source of each row, such as ``count("prompt_tokens")``, by path.
         unknown: what was recorded at each other path, for people.
         words: the meaning of each recorded finish word, ``None`` if it is unknown.
+        rivals: by the path of a row, the other paths whose names mean the same, if an event has both.
+        is_chat: whether it is OpenAI's Chat Completions. Then it has no rows, and only the words that OpenAI has not.
+        others: the number of answers that are not, and need another dialect.
     """
 
     obstacle: str | None
     rows: Mapping[str, str] = attrs.field(factory=dict)
     unknown: Mapping[str, str] = attrs.field(factory=dict)
     words: Mapping[str, FinishReason | None] = attrs.field(factory=dict)
+    rivals: Mapping[str, list[str]] = attrs.field(factory=dict)
+    is_chat: bool = False
+    others: int = 0
 
 
 NO_TABLE: Final = TableDraft("no answer was recorded")
@@ -328,9 +339,16 @@ def draft_table(bodies: Iterable[bytes]) -> TableDraft:
     """Draft the table of a provider from the *bodies* of its answers, whole and streamed, without HTTP errors.
 
     A field gets a row only by its name and the type of its values. Of several fields for one thing, the outermost gets it,
-    and another one if no event has both.
+    or the one in ``tokens``, and another one if no event has both.
     """
+    bodies = list(bodies)
     answers = [_named_events(body) for body in bodies]
+    chats = [one for one in map(_is_chat, answers) if one is not None]
+    if sum(chats) * 2 > len(chats):
+        return attrs.evolve(_draft_chat(bodies, answers), others=len(chats) - sum(chats))
+    if any(chats):
+        share = f"{sum(chats)} of {len(chats)} answers are Chat Completions, which OpenAIChatDialect reads"
+        return TableDraft(f"{share} (take each API by itself, and join both with DialectFamily)")
     obstacle = next(filter(None, map(_obstacle, answers)), None)
     if obstacle is not None or not answers:
         return TableDraft(obstacle) if obstacle else NO_TABLE
@@ -342,10 +360,14 @@ def draft_table(bodies: Iterable[bytes]) -> TableDraft:
         if path is not None and leaf.value is not None and path.partition("[]")[0] != calls_path:
             values.setdefault(path, {})[leaf.event] = leaf.value
     rows: dict[str, str] = {}
-    for path in sorted(values, key=lambda path: path.count(".")):
+    rivals: dict[str, list[str]] = {}
+    for path in sorted(values, key=lambda path: (path.count("."), ".tokens." not in path)):
         row = _row(path, values[path].values())
-        others = [values[other].keys() for other in rows if rows[other] == row]
-        if row is not None and all(values[path].keys().isdisjoint(other) for other in others):
+        same_rows = [other for other in rows if rows[other] == row != _ROLE]
+        beside = next((one for one in same_rows if not values[path].keys().isdisjoint(values[one])), None)
+        if beside is not None:
+            rivals.setdefault(beside, []).append(path)
+        elif row is not None:
             rows[path] = row
     words = {word for path, row in rows.items() if row == "FINISH" for word in values[path].values() if word}
     return TableDraft(
@@ -354,7 +376,46 @@ def draft_table(bodies: Iterable[bytes]) -> TableDraft:
         | ({calls_path: calls_row} if calls_path else {}),
         _shown({path: [*seen.values()][-1] for path, seen in values.items() if path not in rows}),
         {word: _WORDS.get(word) for word in sorted(words)},
+        rivals,
     )
+
+
+def _is_chat(answer: list[tuple[Any, str | None]]) -> bool | None:
+    """Whether *answer* is one of OpenAI's Chat Completions or Completions. ``None`` if it only fails, or is empty."""
+    parts = {key for choice in _choices(answer) if isinstance(choice, dict) for key in choice}
+    has_events = any(not (isinstance(event, dict) and event.get("error")) for event, _ in answer)
+    return not parts.isdisjoint(("message", "delta", "text")) if has_events else None
+
+
+def _choices(answer: list[tuple[Any, str | None]]) -> list[Any]:
+    events = [event for event, _ in answer if isinstance(event, dict) and not event.get("error")]
+    lists = [event["choices"] for event in events if isinstance(event.get("choices"), list)]
+    return [choice for choices in lists for choice in choices]
+
+
+def _draft_chat(bodies: Iterable[bytes], answers: Iterable[list[tuple[Any, str | None]]]) -> TableDraft:
+    """Draft the differences of *answers* from OpenAI's: what its dialect leaves in the *bodies*, and other finish words."""
+    registry = Registry(installed=[], environ={})
+    registry.register(OpenAIChatDialect(), "chat")
+    left: dict[str, Any] = {}
+    for body in bodies:
+        response = outcome(registry.mapper("chat"), [body], as_bytes=b"".join).response or {}
+        extensions = response.get("metadata", {}).get("extensions", {})
+        left |= {show_path(path, items=False): value for path, value in scalars(extensions)}
+    words = {choice.get("finish_reason") for answer in answers for choice in _choices(answer)}
+    unknown_words = sorted(word for word in words - OpenAIChatDialect.finish_reasons.keys() if word)
+    return TableDraft(
+        None,
+        unknown=_shown(
+            {path: value for path, value in left.items() if path.rpartition(".")[2] not in _OPENAI}
+        ),
+        words={word: _WORDS.get(word) for word in unknown_words},
+        is_chat=True,
+    )
+
+
+_OPENAI: Final = {"object", "index", "role", "system_fingerprint", "service_tier", "annotations", "audio"}
+"""Fields of OpenAI's own that are kept as sent."""
 
 
 def _obstacle(answer: list[tuple[Any, str | None]]) -> str | None:
@@ -394,10 +455,17 @@ def _row(path: str, values: Iterable[Any]) -> str | None:
     """Return the source of the row that the name of a *path* stands for, if all *values* are of its type."""
     key, has_items, is_inner = path.rpartition(".")[2], "[]" in path, "." in path
     for row, (kind, keys) in _KEYS.items():
-        is_known = key in keys and all(type(value) is kind for value in values)
+        is_known = key in keys and all(_is_of(row, kind, value) for value in values)
         if is_known and (row in _ANYWHERE or (not has_items and (not is_inner or row.startswith("count(")))):
             return row
     return None
+
+
+def _is_of(row: str, kind: type, value: Any) -> bool:
+    """Whether *value* is one of *row*, whose values are of this *kind*."""
+    if isinstance(value, str) and row in ("CREATED", _ROLE):
+        return value == "assistant" if row == _ROLE else _TIME.fullmatch(value) is not None
+    return type(value) is kind
 
 
 def _calls(events: list[Any]) -> tuple[str | None, str]:

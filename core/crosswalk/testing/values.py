@@ -12,9 +12,11 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from crosswalk.testing.captures import COUNTS, json_object
-from crosswalk.testing.case import Case, Place, occurrences, strings
+from crosswalk.testing.case import Case, Place, decoded, occurrences, strings, typed
+from crosswalk.testing.pairing import normalized
 from crosswalk.testing.perturbation import (
     Leaf,
+    Outcome,
     Problem,
     at,
     leaves,
@@ -153,6 +155,7 @@ def _digits(number: float) -> tuple[int, str]:
 # ------------------------------------------------------------------------------------------- times
 
 
+_SECOND, _MICROSECOND = timedelta(seconds=1), timedelta(microseconds=1)
 _EARLIEST, _LATEST = datetime(2015, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzinfo=UTC)
 
 
@@ -170,25 +173,37 @@ def times_kept(case: Case) -> Iterator[Problem]:
         yield case.problem(
             "P4", "created", f"the answer is from {created.year}: the time is read in a wrong unit"
         )
-    for place in case.places(str):
-        time = _time(place.value)
-        if time is None or time != created or _created(case, place, time + timedelta(hours=1)) == created:
-            continue  # it is not the time of the answer
-        for other_time, name in (
-            (time.astimezone(timezone(timedelta(hours=5, minutes=30))), "in another zone"),
-            (time.replace(microsecond=123_456), "with a fraction"),
-            (time.replace(second=(time.second + 37) % 60), "37 seconds later"),
-        ):
-            time_read = _created(case, place, other_time)
-            if time_read not in (None, other_time):
-                yield case.problem(
-                    "P4", place, f"{other_time.isoformat()}, the time {name}, is read as {time_read}"
-                )
+    for place in case.places(str, int, float):
+        for value, time in _other_times(place.value, created):
+            time_read = _created(case, place, value)
+            if time_read == created:
+                break  # it is not the time of the answer
+            if time_read is not None and abs(time_read - time) > _MICROSECOND:
+                yield case.problem("P4", place, f"the time {value} is read as {time_read}")
+                break
 
 
-def _created(case: Case, place: Place, time: datetime) -> datetime | None:
-    """Return the time of the answer with *time* in *place*, or ``None`` if it is refused or missing."""
-    changed_outcome = case.map(place.put(case.events, time.isoformat()))
+def _other_times(value: Any, created: datetime) -> Iterator[tuple[Any, datetime]]:
+    """Yield later times in place of *value*, if that is *created*: in other zones, and with 0 to 9 digits of a second."""
+    later = created.replace(microsecond=0) + timedelta(hours=1, seconds=37)
+    time = _time(value) if isinstance(value, str) else None
+    if time is not None and abs(time - created) < _SECOND:
+        for hours in (0, 5.5, -8):
+            yield later.astimezone(timezone(timedelta(hours=hours))).isoformat(), later
+        for count in range(10):
+            digits = "123456789"[:count]
+            text = f"{later:%Y-%m-%dT%H:%M:%S}{'.' if digits else ''}{digits}Z"
+            yield text, later.replace(microsecond=int(digits[:6].ljust(6, "0")))
+    elif not isinstance(value, str) and _is_of(value, created):
+        unit = next(unit for unit in _UNITS if abs(value / unit - created.timestamp()) < 1)
+        exact = 123_456 if isinstance(value, float) else {1: 0, 10**3: 123_000}.get(unit, 123_456)
+        number = int(later.timestamp()) * unit + type(value)(exact * unit / 10**6)
+        yield number, later.replace(microsecond=exact)
+
+
+def _created(case: Case, place: Place, value: Any) -> datetime | None:
+    """Return the time of the answer with *value* in *place*, or ``None`` if it is refused or missing."""
+    changed_outcome = case.map(place.put(case.events, value))
     if changed_outcome.error is not None or "created" in changed_outcome.provenance:
         return None
     return datetime.fromisoformat(changed_outcome.response["created"])
@@ -225,7 +240,7 @@ def _time_lost(case: Case) -> Iterator[Problem]:
                 )
 
 
-_UNITS: Final = (1, 1e3, 1e6, 1e9)
+_UNITS: Final = (1, 10**3, 10**6, 10**9)
 """The numbers of parts of a second that a time may count."""
 
 
@@ -342,11 +357,11 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
     provenance = response["metadata"].get("provenance", {})
     payload_leaves = list(leaves(events))
     payload_texts = {str(leaf.value) for leaf in payload_leaves}
-    if response["id"] not in payload_texts and provenance.get("id") != Provenance.SYNTHETIC:
+    if response["id"] not in payload_texts and "id" not in provenance:
         yield "id", "made up, and not marked"
     if "created" not in provenance and not _is_told(response["created"], payload_leaves):
         yield "created", "made up, and not marked"
-    if response["model"] not in payload_texts and provenance.get("model") != Provenance.ABSENT:
+    if response["model"] not in payload_texts and "model" not in provenance:
         yield "model", "made up, and not marked"
     is_whole = response["finish_reason"] in {"stop", "length", "tool_calls"}
     if is_whole and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
@@ -378,7 +393,7 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
 
 def _amount_digits(number: str) -> str:
     """Return the digits of *number* without the zeros around them: an amount has the same digits in another unit."""
-    return re.sub(r"\D", "", re.sub(r"[eE].*", "", number)).strip("0")
+    return re.sub(r"\D", "", re.sub(r"[eE].*", "", number)).strip("0") or number[:1]
 
 
 def _mark(response: dict[str, Any], name: str) -> str | None:
@@ -412,40 +427,57 @@ def _date(text: str) -> datetime | None:
 
 
 def nothing_filled_in(case: Case) -> Iterator[Problem]:
-    """P8: if a leaf is removed from every event, no unmarked value appears in its place."""
+    """P8: if a leaf is removed from every event, or is null or empty in it, no unmarked value appears in its place."""
     if not case.is_answer:
         return
-    baseline_response = case.baseline.response
-    known = [*_invented(baseline_response, case.events)]
+    known = [*_invented(case.baseline.response, case.events)]
     for place in case.places(by_value=False):
-        events = case.events
-        for leaf in place.leaves:  # the item stays: those after it depend on their positions
-            is_named = isinstance(leaf.path[-1], str)
-            events = without(events, leaf) if is_named else replaced(events, leaf, None)
-        changed_outcome = case.map(events)
-        invented = [] if changed_outcome.response is None else _invented(changed_outcome.response, events)
-        for where, message in invented:
-            if (where, message) not in known:
-                yield case.problem("P8", place, f"without it, {where}: {message}", about=where)
-        if changed_outcome.error is None:
-            yield from _appears(case, place, baseline_response, changed_outcome.response)
+        for tried, events in _emptied(case, place):
+            changed = case.map(events)
+            for where, message in () if changed.response is None else _invented(changed.response, events):
+                if (where, message) not in known:
+                    yield case.problem("P8", place, f"{tried}, {where}: {message}", about=where)
+            if changed.error is None:
+                yield from _appears(case, place, tried, events, changed)
+                if typed(changed.response) == case.typed:
+                    break  # it is only kept
 
 
-def _appears(case: Case, place: Place, old_response: Any, new_response: Any) -> Iterator[Problem]:
-    """Yield the values that appear in *new_response*, made without *place*, but not in *old_response*."""
-    for name in ("content", "refusal"):
-        old, new = old_response["message"].get(name) or "", new_response["message"].get(name) or ""
-        if not _is_part(new, old) and not _is_made_of(new, set(strings(case.events))):
-            yield case.problem("P8", place, f"without it, another text appears in message.{name}")
+def _emptied(case: Case, place: Place) -> Iterator[tuple[str, list[Any]]]:
+    """Yield what is done to *place*, and the events after it."""
+    events = case.events
+    for leaf in place.leaves:  # the item stays: those after it depend on their positions
+        is_named = isinstance(leaf.path[-1], str)
+        events = without(events, leaf) if is_named else replaced(events, leaf, None)
+    yield "without it", events
+    for empty in (None, "") if isinstance(place.value, str) else (None,):
+        yield f"with {dump_json(empty).decode()} in its place", place.put(case.events, empty)
+
+
+def _appears(case: Case, place: Place, tried: str, events: list[Any], changed: Outcome) -> Iterator[Problem]:
+    """Yield the texts and counts of *changed*, the answer of *events* without *place*, that nobody has sent."""
+    sent_texts = {*strings(events)}
+    for name, field in _TEXT_FIELDS.items():
+        old, new = ("".join(one.said(name)) for one in (case.baseline, changed))
+        other_kinds = "".join(case.baseline.said(*(kind for kind in _TEXT_FIELDS if kind != name)))
+        is_moved = str(place.value) in old and new in other_kinds
+        is_sent = _is_part(new, old) or (_is_made_of(new, sent_texts) and not is_moved)
+        if not is_sent and changed.provenance.get(field) not in _ALLOWED_MARKS:
+            yield case.problem("P8", place, f"{tried}, another {name} appears", about=name)
+    others = [leaf for leaf in case.leaves if leaf.path != place.path and leaf.path[-1] == place.path[-1]]
     for name in COUNTS:
-        old, new = old_response["usage"].get(name), new_response["usage"].get(name)
-        is_marked = _mark(new_response, name) in _ALLOWED_MARKS
-        if new and new != old and not is_marked and new not in _sums(case, place):
-            yield case.problem("P8", place, f"without it, usage.{name} is {new}, which was not sent")
+        old, new = (one.response["usage"].get(name) for one in (case.baseline, changed))
+        mark = _mark(changed.response, name)
+        is_unsent = new and mark not in _ALLOWED_MARKS and new not in _sums(case, place)
+        is_zero = new == 0 and mark is None and old == _as_number(place.value)
+        if new != old and (is_unsent or (is_zero and all(leaf.value != 0 for leaf in others))):
+            yield case.problem("P8", place, f"{tried}, usage.{name} is {new}, which was not sent")
 
 
+_TEXT_FIELDS: Final = {"text": "message.content", "reasoning": "reasoning", "refusal": "message.refusal"}
+"""The texts of an answer, each with the field under which a mark says that a repair has made it."""
 _ALLOWED_MARKS: Final = frozenset({Provenance.DERIVED, Provenance.SYNTHETIC})
-"""Marks of a count that is not 0 although this number was not sent."""
+"""Marks of a text, or of a count that is not 0, although it was not sent."""
 
 
 def _is_part(text: str, whole: str) -> bool:
@@ -505,28 +537,10 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
         yield from _not_counted(case, place, count_changes)
         yield from _no_zero(case, place, count_changes)
         raised_responses.append((place, raised_outcome.response))
-    yield from _counts_left(case)
     yield from _counted_and_kept(case, movers, raised_responses)
     yield from _later_reports(case, movers)
     yield from _from_nowhere(case, movers, is_sure=is_sure)
     yield from _beyond_the_total(case, movers)
-
-
-def _counts_left(case: Case) -> Iterator[Problem]:
-    """A text has no counts, and the extensions have an object of nothing but whole numbers."""
-    response = case.baseline.response
-    metadata = response["metadata"]
-    if "usage" not in metadata.get("provenance", {}) or not response["message"].get("content"):
-        return
-    for path, node in nodes(metadata.get("extensions", {})):
-        is_counts = (
-            isinstance(node, dict) and len(node) > 1 and all(type(one) is int for one in node.values())
-        )
-        if is_counts and not any(isinstance(key, int) for key in path):
-            yield case.problem(
-                "P8", show_path(path), "it has the counts, and is left in the extensions", about="usage"
-            )
-            return
 
 
 def _numbers(case: Case) -> tuple[list[Place], bool]:
@@ -606,8 +620,19 @@ def _not_counted(case: Case, place: Place, count_changes: dict[str, int]) -> Ite
             and name not in usage
             and pattern.search(place.key)
             and type(place.value) is int
+            and not _is_filling(case, place)
         ):
             yield case.problem("P8", place, f"it is not counted in usage.{name}", about="usage")
+
+
+def _is_filling(case: Case, place: Place) -> bool:
+    """Whether every recording has all tokens at *place*, or all but the last: a cache so full, whatever was read from it."""
+    unfilled = []
+    for one in case.others or (case.capture,):
+        usage = normalized(case.mapper, one).get("response", {}).get("usage", {})
+        counts = [at(event, place.path) for event in decoded(case.mapper, one)[1]]
+        unfilled += [usage.get("total_tokens", -1) - count for count in counts if type(count) is int]
+    return {*unfilled} in ({0}, {1}, {0, 1})
 
 
 def _no_zero(case: Case, place: Place, count_changes: dict[str, int]) -> Iterator[Problem]:

@@ -97,20 +97,20 @@ def test_the_fields_with_standard_names_have_rows_and_the_others_are_listed(
         '"message.content": TEXT,',
         '"model": MODEL,',
         '"created": CREATED,',
+        '"message.role": same("assistant"),',
         '"message.thinking": REASONING,',
         '"finish_reason": FINISH,',
         '"usage.input_tokens": count("prompt_tokens"),',
         '"usage.output_tokens": count("completion_tokens"),',
         '"message.tool_calls": calls(function="function"),',
         "# TODO: a row for each of these that has a place in an answer. The others are kept as sent.",
-        '# "message.role": ...,  # "assistant"',
         '# "region": ...,  # "eu-1"',
         '"LENGTH": FinishReason.LENGTH,',
         "# TODO: what each finish word means.",
         '# "calls_a_tool": FinishReason....,',
     ]
     assert (tmp_path / "said").read_text().splitlines()[-4:] == [
-        "a table of 9 rows, and 2 paths to look at",
+        "a table of 10 rows, and 1 path to look at",
         "next: correct the drafts crosswalk-heron/tests/captures/*.says.json",
         "next: fill in each TODO of crosswalk-heron/src/crosswalk_heron/__init__.py",
         "next: cd crosswalk-heron && pip install -e . && pytest --snapshot-update",
@@ -128,6 +128,124 @@ def test_the_kit_names_what_is_left_to_do_and_nothing_else(
     assert "'calls_a_tool'" in problem
     filled(module, calls_a_tool="FinishReason.TOOL_CALLS", region='same("eu-1")')
     assert problems_of(module) == []
+
+
+CHAT = b"""{"id":"c1","object":"chat.completion","created":1767261900,"model":"night-1","choices":[{"index":0,
+"message":{"role":"assistant","content":"It is noon."},"finish_reason":"over","mood":"calm"}],
+"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13,"reasoning_tokens":2},"x_night":{"zone":"eu","load":null}}"""
+CHAT_STREAM = b"""data: {"id":"c1","created":1767261900,"model":"night-1","choices":[{"index":0,"delta":{"content":"It is"}}]}
+
+data: {"id":"c1","choices":[{"index":0,"delta":{"content":" noon."},"finish_reason":"over"}],"x_night":{"zone":"eu"}}
+
+data: [DONE]
+
+"""
+CHATS = {"talk.response.json": CHAT, "talk_stream.response.sse": CHAT_STREAM}
+
+
+def test_chat_completions_get_a_plugin_on_their_class(
+    draft: Callable[[dict[str, bytes]], Path], tmp_path: Path
+) -> None:
+    """With what OpenAI does not write as a comment, and a TODO for each finish word of the server's own."""
+    module = draft(CHATS)
+    (class_text,) = re.findall(r"(?s)class HeronPlugin.*\n\n\n", module.read_text())
+    assert class_text.strip().splitlines() == [
+        "class HeronPlugin(OpenAIChatDialect):",
+        '    """What differs from OpenAI. Whatever else Heron sends is kept as it was sent."""',
+        "",
+        '    title = "Heron"',
+        '    api = "1.2"',
+        '    # TODO: how it is asked, as access = Access.by_name("https://tern.example/v1", "TERN").',
+        '    # TODO: what no other server writes, as marks = ("x_tern",). Then its answers are detected.',
+        '    reasoning_tokens = (*OpenAIChatDialect.reasoning_tokens, "reasoning_tokens")',
+        "    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {",
+        "        **OpenAIChatDialect.finish_reasons,",
+        "        # TODO: what each finish word means.",
+        '        # "over": FinishReason....,',
+        "    }",
+        "    # TODO: look at these. OpenAI does not write them, and they are kept as sent.",
+        '    # "choices[].mood": "calm"',
+        '    # "x_night.zone": "eu"',
+        '    # "x_night.load": null',
+    ]
+    assert "Chat Completions, which OpenAIChatDialect reads, and 4 paths to look at" in (
+        (tmp_path / "said").read_text()
+    )
+    assert "It reads Chat Completions" in (tmp_path / "crosswalk-heron/README.md").read_text()
+    filled(module, over="FinishReason.STOP")
+    assert problems_of(module) == []
+
+
+def test_plain_chat_completions_need_no_more_than_a_title(draft: Callable[[dict[str, bytes]], Path]) -> None:
+    """The recorded paths are the endpoints."""
+    manifest = b'{"file":"talk.response.json","path":"/api/chat"}\n'
+    talk = (
+        CHAT.replace(b"over", b"stop")
+        .replace(b',"reasoning_tokens":2', b"")
+        .replace(b',"mood":"calm"', b"")
+        .partition(b',"x_night"')[0]
+        + b"}"
+    )
+    module = draft({"talk.response.json": talk, "MANIFEST.jsonl": manifest})
+    assert "from crosswalk.plugins import OpenAIChatDialect\n\n__all__" in module.read_text()
+    assert module.read_text().partition("detected.\n")[2] == (
+        '    endpoints = ("/api/chat",)\n\n\nplugin = HeronPlugin()\n'
+    )
+    assert problems_of(module) == []
+
+
+def test_of_very_many_fields_the_first_are_listed(draft: Callable[[dict[str, bytes]], Path]) -> None:
+    odd = ",".join(f'"odd_{number}":{number}' for number in range(50))
+    module = draft({"talk.json": CHAT.replace(b'"x_night"', f'{odd},"x_night"'.encode())})
+    assert (
+        '    # "odd_38": 38\n    # and 13 more, which crosswalk explain shows\n\n\nplugin'
+        in module.read_text()
+    )
+
+
+def test_answers_of_two_apis_are_told_apart(
+    draft: Callable[[dict[str, bytes]], Path], tmp_path: Path
+) -> None:
+    """What is most of them is drafted. An answer that only fails is of no API."""
+    assert draft_table([CHAT, TALK]).obstacle == (
+        "1 of 2 answers are Chat Completions, which OpenAIChatDialect reads "
+        "(take each API by itself, and join both with DialectFamily)"
+    )
+    draft({**CHATS, "other.response.json": TALK, "failed.response.json": b'{"error":"x"}'})
+    assert "; 1 answer of another API: join both with DialectFamily\n" in (tmp_path / "said").read_text()
+    for other in (
+        b'{"choices":"none"}',
+        b'{"choices":["Hi"]}',
+        b'{"choices":[{"say":"Hi"}]}',
+        b"[[]]",
+        b'{"error":"x"}',
+    ):
+        assert not draft_table([other]).is_chat
+    azure = b'{"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n{"choices":[{"index":0,"content_filter_offsets":{}}]}\n'
+    assert draft_table([azure]).is_chat
+
+
+def test_of_two_counts_in_one_event_the_one_in_tokens_is_taken_and_both_are_named(
+    draft: Callable[[dict[str, bytes]], Path],
+) -> None:
+    """Such as Cohere's, which bills other numbers than it counts."""
+    module = draft(
+        {
+            "talk.json": b"""{"text":"Hi","finish_reason":"stop","created_at":"2026-01-01T10:05:00Z","usage":{
+"billed_units":{"input_tokens":5,"output_tokens":3},"tokens":{"input_tokens":206,"output_tokens":3}}}"""
+        }
+    )
+    assert table_of(module)[2:] == [
+        '"created_at": CREATED,',
+        '# TODO: this one, or "usage.billed_units.input_tokens"?',
+        '"usage.tokens.input_tokens": count("prompt_tokens"),',
+        '# TODO: this one, or "usage.billed_units.output_tokens"?',
+        '"usage.tokens.output_tokens": count("completion_tokens"),',
+        "# TODO: a row for each of these that has a place in an answer. The others are kept as sent.",
+        '# "usage.billed_units.input_tokens": ...,  # 5',
+        '# "usage.billed_units.output_tokens": ...,  # 3',
+        '"stop": FinishReason.STOP,',
+    ]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +267,8 @@ def test_the_kit_names_what_is_left_to_do_and_nothing_else(
 )
 @pytest.mark.parametrize(
     "files",
-    [OURS, {"talk.json": b'{"say":"%s","$odd":1}' % ("\N{EM DASH}\n" * 20).encode(), "e.json": b'{"' + b"x" * 200 + b'":1}'}],
-    ids=["known", "unknown"],
+    [OURS, CHATS, {"talk.json": b'{"say":"%s","$odd":1}' % ("\N{EM DASH}\n" * 20).encode(), "e.json": b'{"' + b"x" * 200 + b'":1}'}],
+    ids=["known", "chat", "unknown"],
 )  # fmt: skip
 def test_the_written_module_is_in_order(
     draft: Callable[[dict[str, bytes]], Path], files: dict[str, bytes], tool: list[str]
@@ -176,13 +294,24 @@ def test_a_table_without_a_text_and_an_end_says_so(draft: Callable[[dict[str, by
         {"talk.json": b'{"say":"Hi","settings":{%s}}' % b",".join(b'"%d":1' % n for n in range(9))}
     )
     assert table_of(module)[:5] == [
-        "# TODO: no field has a name that texts have. Give the text its row, TEXT, and import it.",
-        "# TODO: likewise no finish word. The word that ends an answer has the row FINISH.",
+        "# TODO: no name is one of a text. Give the text its row, TEXT, and import it.",
+        "# TODO: no name is one of a finish word. Give it its row, FINISH, and import it.",
         "# TODO: a row for each of these that has a place in an answer. The others are kept as sent.",
         '# "say": ...,  # "Hi"',
         '# "settings": ...,  # 9 fields',
     ]
     assert "talk, as it is: refused" in problems_of(module)[0]
+
+
+@pytest.mark.parametrize("name", ["talk.json", "talk_stream.ndjson"])
+def test_what_nothing_has_ended_says_what_ends_it(
+    draft: Callable[[dict[str, bytes]], Path], name: str
+) -> None:
+    """A stream may have been cut on its way, a body was not."""
+    (problem,) = problems_of(draft({name: b'{"text":"Hi"}\n'}))
+    assert "talk" in problem
+    assert "no word ended it: give the field with the reason the row FINISH" in problem
+    assert ("if the stream was cut on its way" in problem) is ("stream" in name)
 
 
 def test_the_paths_of_the_recordings_are_the_endpoints(draft: Callable[[dict[str, bytes]], Path]) -> None:
@@ -207,7 +336,7 @@ def test_a_wire_that_is_not_plain_gets_hooks(
         (b"\0\1 frames", "an answer is neither JSON nor a stream of it"),
         (b'["Hi"]', "an event is not an object"),
         (b"event: a\ndata: {}\n\nevent: b\ndata: {}\n\n", "the events of a stream have types: a, b"),
-        (b'{"choices":[{"index":0,"text":"Hi"}]}', "choices[].index numbers the answers"),
+        (b'{"answers":[{"index":0,"text":"Hi"}]}', "answers[].index numbers the answers"),
         (b'{"text":"H"}\n{"text":"He"}\n{"text":"Hey"}\n', "text holds all of the text so far"),
     ],
 )
@@ -217,11 +346,13 @@ def test_what_a_table_cannot_read_is_told(body: bytes, obstacle: str) -> None:
 
 def test_a_name_is_believed_only_with_its_type_and_place() -> None:
     """Of two texts in one event the outer one is it. An id of a part is not that of the answer."""
-    body = b'{"text":"Hi","part":{"text":"Hi","id":"p"},"model":7,"output_tokens":"3","parts":[{"text":"a"}],"a":[[{"text":""}]]}'
+    body = b"""{"text":"Hi","part":{"text":"Hi","id":"p"},"model":7,"output_tokens":"3","parts":[{"text":"a"}],
+"a":[[{"text":""}]],"role":"tern","created":"today"}"""
     draft = draft_table([body])
     assert draft.rows == {"text": "TEXT"}
     assert draft.unknown == {
-        "part.text": '"Hi"', "part.id": '"p"', "model": "7", "output_tokens": '"3"', "parts[].text": '"a"'
+        "part.text": '"Hi"', "part.id": '"p"', "model": "7", "output_tokens": '"3"', "parts[].text": '"a"',
+        "role": '"tern"', "created": '"today"',
     }  # fmt: skip
     assert draft_table([b'{"tool_calls":[{"name":"f"}],"deep":[{"tool_calls":[{}]}]}']).rows == {
         "tool_calls": "calls()"
@@ -258,7 +389,7 @@ WIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             "think.response.json": "live/ollama-gotemplate/go_gen_think.response.json",
             "think_stream.response.ndjson": "live/ollama-gotemplate/go_gen_think_stream.response.ndjson",
         },
-        {"created_at": "CREATED"},
+        {},
     ),
 }
 """Wires of real servers, by the names that their captures get, with the rows that their author adds."""

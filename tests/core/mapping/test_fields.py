@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from itertools import permutations
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from crosswalk.errors import (
     ErrorInfo,
     ErrorKind,
     IncompleteStreamError,
+    PluginError,
     TrailingContentError,
     UnknownEventError,
     UnknownFinishReasonError,
@@ -315,6 +317,44 @@ def test_a_path_with_a_row_leads_to_no_other() -> None:
 
 def line(**fields: Any) -> bytes:
     return json.dumps({"model": "m", "created_at": "2026-11-20T09:48:01.371791713Z", **fields}).encode()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"fields": {"text": TEXT}}, "fields is a FieldTable, as in FieldTable({'text': TEXT}), not dict"),
+        ({"fields": None}, "fields is a FieldTable, as in FieldTable({'text': TEXT}), not NoneType"),
+        ({"finish_reasons": [("done", FinishReason.STOP)]},
+         "finish_reasons gives a FinishReason for each text, as in {'done': FinishReason.STOP}, not list"),
+        ({"finish_reasons": {"done": "stopped"}},
+         "finish_reasons gives a FinishReason for each text, as in {'done': FinishReason.STOP}, not str for 'done'"),
+        ({"finish_reasons": {1: FinishReason.STOP}},
+         "finish_reasons gives a FinishReason for each text, as in {'done': FinishReason.STOP}, not FinishReason for '1'"),
+        ({"marks": "said.by"}, "marks is a tuple of strings, as in ('said.by',), not 'said.by'"),
+        ({"marks": (1,)}, "marks is a tuple of strings, as in ('said.by',), not '(1,)'"),
+    ],
+    ids=["dict", "none", "list", "word", "code", "text", "number"],
+)  # fmt: skip
+def test_an_attribute_of_another_type_is_named_with_its_form(
+    attributes: dict[str, Any], message: str
+) -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(type("Wrong", (Heron,), attributes)(), "wrong")
+    with pytest.raises(
+        PluginError, match=re.escape(f"provider 'wrong': provider_info failed: TypeError: {message}")
+    ):
+        normalize(b'{"text":"x"}', "wrong", registry=registry)
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [([("text", TEXT)], "list"), ({"text": "text"}, "str for 'text'"), ({1: TEXT}, "FieldRow for '1'")],
+    ids=["list", "word", "number"],
+)
+def test_a_row_of_another_type_is_named_with_its_form(rows: Any, found: str) -> None:
+    form = "a table gives a FieldRow for each text, as in {'said.text': TEXT}, not "
+    with pytest.raises(TypeError, match=re.escape(form + found)):
+        FieldTable(rows)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -12,11 +13,21 @@ import pytest
 import crosswalk.testing
 from crosswalk import ConfigurationError
 from crosswalk.plugin.registry import Registry
+from crosswalk.plugins import MappingState, hookimpl
 from crosswalk.testing import Capture, Problem, by_cause, check_capture, load_captures, pairs
 from crosswalk.testing.captures import reframer
-from crosswalk.testing.perturbation import MISSING, KnownException, at, changed_paths, leaves, show_path
+from crosswalk.testing.perturbation import (
+    MISSING,
+    SHARED_STATE,
+    KnownException,
+    at,
+    changed_paths,
+    leaves,
+    show_path,
+)
 from planted.mistakes import MISTAKES
-from planted.recordings import ROWS
+from planted.named import Named
+from planted.recordings import NAMED, ROWS
 
 
 def test_the_kit_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,3 +285,73 @@ def test_an_exception_names_a_check_and_a_place(text: str, covered: bool) -> Non
 def test_what_names_no_check_or_no_place_is_no_exception(text: str) -> None:
     with pytest.raises(ConfigurationError, match="an exception is 'CHECK: PATH' or 'CHECK: CAPTURE'"):
         KnownException.parsed(text, "why", ["nothing lost"])
+
+
+def test_a_failure_that_is_read_as_an_answer_is_one_problem() -> None:
+    """All that only its captures show follows from it, also what lies beside the error's words."""
+    finish = Problem(
+        "P4", "lost, finish", "no", "as stated", case="lost", fields=("finish",), kind="error became stop"
+    )
+    code = attrs.evolve(finish, place="lost, error_code", kind="", fields=("error_code",))
+    text = attrs.evolve(finish, place="lost, text", kind="", fields=("text",))
+    said = attrs.evolve(at_leaf("parts[].text", "text as it was sent", "text"), case="lost")
+    elsewhere = attrs.evolve(problem("gust", "lost"), case="talk")
+    joined, alone = by_cause([text, said, finish, code, elsewhere])
+    assert joined == attrs.evolve(text, kind="error became stop", others=(said, finish, code))
+    assert alone == elsewhere
+
+
+def test_what_a_lost_error_leaves_is_one_problem() -> None:
+    """Without a statement: its words are text, its code is lost, its end is made up, and events alone differ from bytes."""
+    code, words = problem("error.code"), at_leaf("error.message", "never silently wrong", "text")
+    end = Problem(
+        "P8", "a, raw_finish_reason", "no word", "nothing invented", case="a", fields=("raw_finish_reason",)
+    )
+    events = Problem(
+        "P3", "a, events", "differently", "framing does not matter", case="a", fields=("framing",)
+    )
+    (one,) = by_cause([code, words, end, events])
+    assert one.others == (words, end, events)
+    assert [found.case for found in by_cause([attrs.evolve(events, case="b"), problem("gust"), words])] == [
+        "b",
+        "a",
+        "a",
+    ]
+    made_up = by_cause([end, problem("p[]"), attrs.evolve(problem("q"), case="b")])
+    assert [(found.path, len(found.others)) for found in made_up] == [("", 1), ("q", 0)]
+
+
+def test_a_state_that_answers_share_is_one_problem() -> None:
+    """No comparison means anything then."""
+    again = Problem(
+        "P5", "a, twice", "other", "deterministic", case="a", fields=("twice",), kind=SHARED_STATE
+    )
+    (one,) = by_cause([problem("text"), again, problem("gust", case="b")])
+    assert one == attrs.evolve(again, others=(problem("text"), problem("gust", case="b")))
+
+
+class KeepsAll(Named):
+    """Keeps what one answer has said where all answers find it."""
+
+    @hookimpl
+    def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
+        KEPT.append(len(KEPT))
+        return {**event, "kept": KEPT.copy()}
+
+
+KEPT: list[int] = []
+
+
+def test_a_plugin_that_keeps_a_list_has_one_problem() -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(KeepsAll(), "named")
+    captures = [recording.capture for recording in NAMED[:2]]
+    found = [
+        one for capture in captures for one in check_capture(registry.mapper("named"), capture, sample=4)
+    ]
+    assert len({one.check for one in found}) > 2
+    (one,) = by_cause(found)
+    assert (
+        one.message
+        == "the same bytes give different canonical JSON; what one answer needs belongs in state.data"
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import orjson
@@ -11,17 +12,24 @@ import pytest
 
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import (
+    FINISH,
+    ID,
+    REASONING,
+    TEXT,
     Access,
+    FieldTable,
     FinishReason,
     MappingState,
     ProviderHooks,
     ProviderInfo,
     ResponseDelta,
+    TableDialect,
+    calls,
     hookimpl,
     take_string,
 )
 from crosswalk.testing import Capture, check_capture
-from crosswalk.testing.checks import unproven
+from crosswalk.testing.evidence import unproven
 from planted import lookalike, named
 from planted.recordings import KELP, NAMED
 
@@ -49,6 +57,24 @@ def test_a_look_alike_is_told_of_its_own_words_too() -> None:
     assert {"a refusal", "calls", "the finish word 'blocked'"} <= {*unproven(mapper(lookalike.plugin), told)}
 
 
+class Heron(TableDialect):
+    """A plain wire with a word of its own."""
+
+    title = "Heron"
+    fields = FieldTable({"text": TEXT, "why": FINISH})
+    finish_reasons: ClassVar[Any] = {
+        "over": FinishReason.STOP,
+        "stop": FinishReason.STOP,
+        "full": FinishReason.LENGTH,
+    }
+
+
+def test_a_table_is_told_of_its_own_words_too() -> None:
+    said = [Capture("talk", Path("talk.json"), b'{"text":"Hi","why":"over"}')]
+    missing = unproven(mapper(Heron()), said)
+    assert [name for name in missing if "word" in name] == ["the finish word 'full'"]
+
+
 class Declares(ProviderHooks):
     """Reads texts and ends, and declares what a test says."""
 
@@ -67,6 +93,14 @@ class Declares(ProviderHooks):
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason:
         return FinishReason(reason)
+
+
+def test_something_else_by_the_name_of_the_words_is_left_alone() -> None:
+    has_other = type("HasOther", (Declares,), {"finish_reasons": len})
+    missing = unproven(
+        mapper(has_other()), [Capture("talk", Path("talk.json"), b'{"text":"Hi","why":"over"}')]
+    )
+    assert not [name for name in missing if "word" in name]
 
 
 EVENTS = [
@@ -126,3 +160,96 @@ def test_a_capture_alone_is_no_evidence() -> None:
     """Without the others of its folder nothing is said of declarations."""
     capture = Capture("a", Path("a"), b'{"text":"x","done":"stop"}')
     assert check_capture(mapper(Declares(sentinel=True)), capture, checks=["declarations hold"]) == []
+
+
+class Tide(TableDialect):
+    """Reads a text and its end, and keeps the rest."""
+
+    title = "Tide"
+    fields = FieldTable({"run": ID, "text": TEXT, "why": FINISH})
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"done": FinishReason.STOP}
+
+
+class WholeTide(Tide):
+    """Reads more."""
+
+    fields = FieldTable(
+        {**Tide.fields.rows, "acts": calls(name="tool", arguments="with"), "thinking": REASONING}
+    )
+
+
+def read_as(said: dict[str, Any], plugin: Any, status: int = 200) -> tuple[list[str], list[str]]:
+    """Return the problems of kinds in a body that says *said*, and what is not recorded with it."""
+    body = orjson.dumps({"run": "r1", "text": "It is late.", "why": "done", **said})
+    one = Capture("tide", Path("tide.json"), body, status=status)
+    problems = check_capture(mapper(plugin), one, checks=["kinds are read"])
+    return [str(problem).removeprefix("P1 tide, event 1, ") for problem in problems], unproven(
+        mapper(plugin), [one]
+    )
+
+
+ACTS = [{"id": "act-1", "tool": "look", "with": {"at": "sea"}}]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "leaf"),
+    [
+        ({"acts": ACTS}, "calls", "acts[0]"),
+        ({"parts": [{"call": {"name": "look", "args": {}}}]}, "calls", "parts[0].call"),
+        ({"tool_calls": [{"function": {"name": "look", "arguments": ""}}]}, "calls", "tool_calls[0].function"),
+        ({"choices": [{"index": 1, "text": "Late."}]}, "a second choice", "choices[0]"),
+        ({"candidates": [{"text": "Late."}, {"text": "Soon."}]}, "a second choice", "candidates"),
+        ({"thinking": "Hm. What time is it?"}, "reasoning", "thinking"),
+        ({"picture": "iVBORw0KGgoAAAANSUhEUg"}, "an image", "picture"),
+        ({"odds": {"tokens": ["It", " is"], "token_logprobs": [-0.5, -0.1]}}, "log probabilities", "odds"),
+        ({"odds": [{"token": "It", "logprob": -0.5}]}, "log probabilities", "odds[0]"),
+        ({"engine": "tide-1"}, "a model", "engine"),
+        ({"fault": {"code": 7}}, "an error", "fault"),
+        ({"used": {"in": 3, "out": 4}}, "counts", "used"),
+        ({"output_tokens": 3}, "counts", "output_tokens"),
+    ],
+)  # fmt: skip
+def test_what_a_recording_holds_is_read_or_named(said: dict[str, Any], kind: str, leaf: str) -> None:
+    found, missing = read_as(said, Tide())
+    assert found == [
+        f"{leaf}: it looks like {kind}, and the plugin reads none: it needs a row, a hook or an exception"
+    ]
+    assert kind not in missing
+    assert read_as(said, Tide(), status=500)[0] == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"tools": [{"name": "look", "parameters": {"type": "object", "properties": {}}}]},
+        {"settings": {"model": "tide-1", "tool": "look", "with": {"at": "sea"}}},
+        {"odds": [-0.5], "odd": {"text": "It", "logprobs": [-0.5], "avg_logprob": -0.5}},
+        {"thinking": "on", "engine": "", "error": None, "max_tokens": 3, "output_tokens": 0},
+        {
+            "choices": [{"index": 0}],
+            "candidates": [{"index": "b"}],
+            "offsets": [{"from": 1, "to": 2}],
+            "ratio": 0.5,
+            "call": {"name": "x"},
+        },
+    ],
+)
+def test_what_looks_like_nothing_is_only_kept(said: dict[str, Any]) -> None:
+    assert read_as(said, Tide())[0] == []
+
+
+def test_what_is_read_is_recorded() -> None:
+    found, missing = read_as({"acts": ACTS, "thinking": "Hm. What time is it?"}, WholeTide())
+    assert found == []
+    assert not {"calls", "reasoning"} & {*missing}
+
+
+def test_the_id_of_a_call_is_not_made_up_beside_its_own() -> None:
+    class LosesIds(WholeTide):
+        fields = FieldTable({**WholeTide.fields.rows, "acts": calls(id="act", name="tool", arguments="with")})
+
+    (problem,) = read_as({"acts": ACTS}, LosesIds())[0]
+    assert problem == "acts[0].tool: its call has a made-up id, and the id beside its name is left"
+    for same_for_all in ("0", "null", 7, "r1"):
+        assert read_as({"acts": [{**ACTS[0], "id": same_for_all}]}, LosesIds())[0] == []

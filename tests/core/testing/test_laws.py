@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,19 +13,25 @@ import pytest
 
 from crosswalk import Registry
 from crosswalk.plugins import (
+    FINISH,
+    MODEL,
+    TEXT,
     ErrorInfo,
     ErrorKind,
+    FieldTable,
     FinishReason,
     MappingState,
     ProviderInfo,
     Recognition,
     ResponseDelta,
+    TableDialect,
     TokenLogprob,
     UnknownEventError,
     UsageInfo,
     accept_count,
     accept_number,
     accept_object,
+    count,
     dump_json,
     error_info,
     hookimpl,
@@ -34,7 +41,8 @@ from crosswalk.plugins import (
     take_error,
     take_string,
 )
-from crosswalk.testing import Capture, check_capture
+from crosswalk.testing import Capture, check_capture, normalized
+from crosswalk.testing.evidence import unproven
 
 KINDS: dict[int, ErrorKind] = {7001: ErrorKind.SERVER, 7002: ErrorKind.RATE_LIMIT}
 
@@ -261,7 +269,7 @@ class LeavesCounts(Quay):
         (LeavesLogprobs(), "digits kept", "talk_stream, logprobs: no token has a log probability, and a negative number is left"),
         (LeavesArguments(), "arguments told apart", "path_stream, event 3, fn: the arguments of its call are left in the extensions"),
         (LeavesArguments(), "arguments told apart", "call, event 1, fn: the arguments of its call are left in the extensions"),
-        (LeavesCounts(), "counts are the provider's", "talk_stream, tally: it has the counts, and is left in the extensions"),
+        (LeavesCounts(), "kinds are read", "talk_stream, event 4, tally: it looks like counts, and the plugin reads none"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Quay) else None,
 )  # fmt: skip
@@ -286,3 +294,211 @@ def test_an_object_of_arguments_may_be_anything() -> None:
     assert any(
         "call, event 1, args: with true in its place it is read as the text 'true'" in line for line in found
     )
+
+
+class Cove(TableDialect):
+    """Says how full its cache is."""
+
+    title = "Cove"
+    fields = FieldTable(
+        {
+            "text": TEXT,
+            "why": FINISH,
+            "evaluated": count("prompt_tokens"),
+            "predicted": count("completion_tokens"),
+        }
+    )
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"stop": FinishReason.STOP}
+
+
+@pytest.mark.parametrize(("cached", "is_filling"), [(7, True), (8, True), (3, False), (9, False)])
+def test_how_full_a_cache_is_does_not_say_what_was_read_from_it(cached: int, is_filling: bool) -> None:
+    """As llama.cpp's ``tokens_cached``, of prompt and completion without the last token."""
+    registry = Registry(installed=[], environ={})
+    registry.register(Cove(), "cove")
+    body = b'{"text":"Hello","why":"stop","evaluated":5,"predicted":3,"tokens_cached":%d}' % cached
+    one = Capture("talk", Path("talk.json"), body)
+    for others in ([], [one]):
+        found = check_capture(registry.mapper("cove"), one, others=others)
+        assert {problem.path for problem in found} == (set() if is_filling else {"tokens_cached"})
+
+
+class LeavesASet(Cove):
+    """Leaves in the event what JSON does not have."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        if isinstance(event, dict) and "gust" in event:
+            event["gust"] = {"from": {event["gust"]}}
+        return super().map_delta(event, state)
+
+
+@pytest.mark.parametrize(
+    ("body", "complete"),
+    [
+        (b'{"text":"It is late.","gust":"ne","why":"stop"}', True),
+        (b'{"text":"It is","gust":"ne"}\n{"text":" late."}\n', False),
+    ],
+    ids=["answer", "partial"],
+)
+def test_what_json_does_not_have_is_named_with_its_capture(body: bytes, complete: bool) -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(LeavesASet(), "cove")
+    mapper = registry.mapper("cove")
+    one = Capture("windy", Path("windy"), body, stream=not complete, complete=complete)
+    calm = Capture(
+        "calm", Path("calm"), body.replace(b"gust", b"calm"), stream=not complete, complete=complete
+    )
+    (problem,) = check_capture(mapper, one, others=[one, calm])
+    assert str(problem) == (
+        "P4 windy, as it is: refused: CanonicalJSONError: cannot write ChatResponse: "
+        "set is not a JSON value @ $.metadata.extensions.gust.from"
+    )
+    assert "partial" not in normalized(mapper, one)
+    assert check_capture(mapper, calm, others=[one, calm]) == []
+    assert "calls" in unproven(mapper, [one, calm])
+
+
+def test_a_damaged_state_is_named_as_it_is() -> None:
+    class Damages(Cove):
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+            state.model = 7  # type: ignore[assignment]
+            return super().map_delta(event, state)
+
+    registry = Registry(installed=[], environ={})
+    registry.register(Damages(), "cove")
+    one = Capture("talk", Path("talk.json"), b'{"text":"Hello","why":"stop"}')
+    (problem,) = check_capture(registry.mapper("cove"), one)
+    assert "refused: PluginError: provider 'cove': " in str(problem)
+
+
+def born(read: Callable[[Any], datetime | None]) -> Any:
+    """Return a plugin that reads a time of creation as *read* does, and keeps what it cannot read."""
+
+    class Born(Cove):
+        @hookimpl
+        def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+            if isinstance(event, dict) and type(event.get("born")) in (str, int, float):
+                try:
+                    state.identify(created=read(event["born"]))
+                    del event["born"]
+                except (ValueError, OverflowError):
+                    pass
+            return super().map_delta(event, state)
+
+    return Born()
+
+
+def in_unit(parts: int) -> Callable[[Any], datetime]:
+    return lambda value: datetime.fromtimestamp(0, UTC) + timedelta(seconds=1) * int(value) / parts
+
+
+def iso(text: Any) -> datetime:
+    time = datetime.fromisoformat(text) if isinstance(text, str) else None
+    if time is None or time.tzinfo is None:
+        raise ValueError(text)
+    return time
+
+
+def cut_to_seconds(text: Any) -> datetime:
+    """Cut the fraction off a time in UTC that has one, as a pattern does that was written for one recording."""
+    return iso(f"{text[:19]}Z" if text.endswith("Z") and "." in text else text)
+
+
+def milliseconds_alone(text: Any) -> datetime:
+    return iso(text).replace(microsecond=iso(text).microsecond // 1000 * 1000)
+
+
+NANOSECONDS = 1_767_260_700_123_456_789
+
+
+@pytest.mark.parametrize(
+    ("value", "right", "mistakes"),
+    [
+        ("2026-01-01T09:45:00Z", iso, [cut_to_seconds, milliseconds_alone]),
+        ("2026-01-01T09:45:00.123456789Z", iso, [cut_to_seconds, milliseconds_alone]),
+        ("2026-01-01T15:15:00.123+05:30", iso, [cut_to_seconds]),
+        (NANOSECONDS // 10**9, in_unit(1), []),
+        (NANOSECONDS / 10**9, lambda value: datetime.fromtimestamp(value, UTC), [in_unit(1)]),
+        (NANOSECONDS // 10**6, in_unit(1000), [lambda value: in_unit(1)(value // 1000)]),
+        (NANOSECONDS // 10**3, in_unit(10**6), [lambda value: in_unit(1000)(value // 1000)]),
+        (NANOSECONDS, in_unit(10**9), [lambda value: in_unit(1000)(value // 10**6)]),
+    ],
+    ids=lambda value: None if callable(value) or isinstance(value, list) else str(value),
+)
+def test_a_time_keeps_its_fraction_in_each_spelling(
+    value: Any, right: Callable[[Any], datetime], mistakes: list[Callable[[Any], datetime]]
+) -> None:
+    one = Capture(
+        "talk",
+        Path("talk.json"),
+        orjson.dumps({"text": "Hello", "why": "stop", "seen": value, "born": value}),
+    )
+    registry = Registry(installed=[], environ={})
+    registry.register(born(right), "right")
+    assert check_capture(registry.mapper("right"), one, checks=["times kept"]) == []
+    for number, mistake in enumerate(mistakes):
+        registry.register(born(mistake), f"wrong{number}")
+        (problem,) = check_capture(registry.mapper(f"wrong{number}"), one, checks=["times kept"])
+        assert problem.path == "born"
+        assert " is read as 2026-01-01 10:45:37" in problem.message
+
+
+class RemembersTheModel(Cove):
+    """Takes the model of the last answer that named one for an answer that names none."""
+
+    fields = FieldTable({**Cove.fields.rows, "engine": MODEL})
+    last: ClassVar[dict[str, str]] = {}
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        deltas = [*super().map_delta(event, state)]
+        if state.model:
+            self.last["model"] = state.model
+        state.identify(model=self.last.get("model"))
+        return deltas
+
+
+class MixesAnswers(Cove):
+    """Gives the first text of an answer again, of whichever answer came last, where a text is missing."""
+
+    heard = ""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        self.heard = (
+            event["text"] if isinstance(event, dict) and type(event.get("text")) is str else self.heard
+        )
+        if isinstance(event, dict) and "why" in event and self.heard == "Low":
+            event["last"] = self.heard
+        return super().map_delta(event, state)
+
+
+HIGH = b'{"text":"High","engine":"cove-1"}\n{"text":" tide."}\n{"why":"stop"}\n'
+LOW = b'{"text":"Low","engine":"cove-1"}\n{"why":"stop"}\n'
+
+
+@pytest.mark.parametrize(
+    ("plugin", "where"),
+    [
+        (RemembersTheModel(), "one answer after another"),
+        (MixesAnswers(), "two answers at once"),
+        (Cove(), None),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Cove) else None,
+)
+def test_another_answer_changes_nothing(plugin: Any, where: str | None) -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, "cove")
+    high, low = (
+        Capture(name, Path(f"{name}.ndjson"), body, stream=True)
+        for name, body in (("high", HIGH), ("low", LOW))
+    )
+    found = {
+        problem.place
+        for problem in check_capture(
+            registry.mapper("cove"), high, checks=["one answer at a time"], others=[high, low]
+        )
+    }
+    assert found == (set() if where is None else {f"high, {where}"})

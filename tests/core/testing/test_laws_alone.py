@@ -83,6 +83,12 @@ class Oak(TableDialect):
         return build_openai_chat_request(request, OpenAIChatStyle(path="/v1/tell"))
 
 
+class ForgetsTheModel(Oak):
+    """Has no row for the model."""
+
+    fields = FieldTable({path: row for path, row in Oak.fields.rows.items() if row is not MODEL})
+
+
 class TakesNullForNothing(Oak):
     """Keeps the counts until the end, and a later null in their place erases them."""
 
@@ -178,6 +184,7 @@ class KeepsATuple(Oak):
 
 
 ALONE: list[tuple[type[Oak], str]] = [
+    (ForgetsTheModel, "kinds are read"),
     (TakesNullForNothing, "null erases nothing"),
     (CutsLines, "framing does not matter"),
     (CountsPieces, "text paths hold"),

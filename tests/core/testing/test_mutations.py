@@ -708,7 +708,7 @@ MISTAKES = [
     (MakesUpAModel, "nothing filled in", "without it, model: made up, and not marked"),
     (MakesUpATime, "nothing filled in", "without it, created: made up, and not marked"),
     (MakesUpACallsId, "nothing filled in", "without it, tool call 0: its id is made up, and not marked"),
-    (SaysNone, "nothing filled in", "text: without it, another text appears in message.content"),
+    (SaysNone, "nothing filled in", "text: without it, another text appears"),
     (CountsBySpecies, "counts are the provider's", "usage.prompt_tokens: 55 comes from no number of the payload"),
     (FillsInACount, "nothing filled in", "without it, usage.completion_tokens is 77, which was not sent"),
     (TakesNoCountForZero, "nothing filled in", "usage.completion_tokens: 0 was not sent, and is not marked"),

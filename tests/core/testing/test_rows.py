@@ -31,7 +31,7 @@ from crosswalk.plugins import (
     same,
 )
 from crosswalk.testing import Capture, check_capture, load_captures
-from crosswalk.testing.checks import unproven
+from crosswalk.testing.evidence import unproven
 
 BODY = b'{"run":"r1","parts":[{"text":"Hello"}],"why":"stop","used":{"in":3}}'
 WHOLE = Capture("talk", Path("talk.json"), BODY)
