@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import repeat
+from operator import attrgetter, call
 from typing import Any, Final, TypeAlias, TypeVar, final, overload
 
 import attrs
@@ -197,12 +199,32 @@ def _setters(cls: Any) -> tuple[Callable[[Any, Any], None], ...]:
     return tuple(getattr(cls, name).__set__ for name in _defaults(cls))
 
 
+@functools.cache
+def _is_slotted(cls: Any) -> bool:
+    """Whether the fields of an attrs class are slots."""
+    return all(hasattr(getattr(cls, name, None), "__set__") for name in _defaults(cls))
+
+
+@functools.cache
+def _positions(cls: Any) -> dict[str, int]:
+    """The position of each field of an attrs class."""
+    return {name: position for position, name in enumerate(_defaults(cls))}
+
+
+@functools.cache
+def _getter(cls: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The function that gets all fields of an attrs class, in their order, the last one twice: there are two at least."""
+    names = [*_defaults(cls)]
+    return attrgetter(*names, names[-1])
+
+
 def unchecked(cls: type[T], **fields: Any) -> T:
     """A value of the slotted attrs class *cls* with these *fields*, which the caller has checked, and defaults."""
     kind: Any = cls
     instance = _new(cls)
-    for setter, value in zip(_setters(kind), {**_defaults(kind), **fields}.values(), strict=False):
-        setter(instance, value)
+    any(
+        map(call, _setters(kind), repeat(instance), {**_defaults(kind), **fields}.values())
+    )  # each gives None
     return instance
 
 
@@ -210,8 +232,13 @@ def altered(value: T, **changes: Any) -> T:
     """Return a copy of the frozen *value* with *changes*, which need no check. ``attrs.evolve`` checks everything again."""
     cls: Any = type(value)
     copy: T = _new(cls)
-    for name in _defaults(cls):
-        _set(copy, name, changes[name] if name in changes else getattr(value, name))
+    if not _is_slotted(cls):
+        copy.__dict__.update(value.__dict__, **changes)
+        return copy
+    fields = [*_getter(cls)(value)]
+    for name, field in changes.items():
+        fields[_positions(cls)[name]] = field
+    any(map(call, _setters(cls), repeat(copy), fields))
     return copy
 
 
@@ -241,24 +268,24 @@ def checks_keywords(
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         known_names = frozenset(names).union(*more_names) - {"self"}
 
-        def check(options: Mapping[str, Any]) -> None:
-            if not known_names.issuperset(options):
-                raise _wrong(
-                    next(name for name in options if name not in known_names), known_names, elsewhere or {}
-                )
+        def wrong(options: Mapping[str, Any]) -> ConfigurationError:
+            name = next(name for name in options if name not in known_names)
+            return _wrong(name, known_names, elsewhere or {})
 
         if inspect.iscoroutinefunction(target):
 
             @functools.wraps(target)
             async def checked_coroutine(*arguments: Any, **options: Any) -> Any:
-                check(options)
+                if not known_names.issuperset(options):
+                    raise wrong(options)
                 return await target(*arguments, **options)
 
             return checked_coroutine
 
         @functools.wraps(target)
         def checked(*arguments: Any, **options: Any) -> Any:
-            check(options)
+            if not known_names.issuperset(options):
+                raise wrong(options)
             return target(*arguments, **options)
 
         return checked
