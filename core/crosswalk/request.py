@@ -178,7 +178,7 @@ class HTTPRequest:
 
     def adapted(self, *more: Adaptation) -> HTTPRequest:
         """Return the same request with *more* adaptations."""
-        return attrs.evolve(self, adaptations=(*self.adaptations, *more)) if more else self
+        return altered(self, adaptations=(*self.adaptations, *more)) if more else self
 
     def __repr__(self) -> str:
         # Neither headers, which may hold credentials, nor the conversation.
@@ -660,6 +660,8 @@ def as_tools(value: Iterable[ToolDefinition | Mapping[str, Any]]) -> tuple[ToolD
     Raises:
         ResponseValidationError: an item does not define a tool, or two have one name.
     """
+    if value == ():
+        return ()
     tools = tuple(
         as_definition(tool, f"tools[{index}]") for index, tool in enumerate(as_tuple("tools", value))
     )
@@ -675,6 +677,8 @@ def as_hosted_tools(value: Iterable[HostedTool | str]) -> tuple[HostedTool, ...]
     Raises:
         ResponseValidationError: an item is not a hosted tool, or two are of the same kind.
     """
+    if value == ():
+        return ()
     given = (value,) if isinstance(value, str) else as_tuple("hosted_tools", value)
     tools = tuple(tool if isinstance(tool, HostedTool) else HostedTool(tool) for tool in given)
     if len({tool.kind for tool in tools}) != len(tools):
@@ -811,6 +815,8 @@ def _as_turns(value: Messages) -> tuple[Turn, ...]:
 
 
 def _as_stop(value: str | Iterable[str]) -> tuple[str, ...]:
+    if value == ():
+        return ()
     words = (value,) if isinstance(value, str) else as_tuple("stop", value)
     if not all(type(word) is str and word for word in words):
         raise ResponseValidationError("stop must be texts that are not empty")
@@ -823,6 +829,8 @@ def as_cache_marks(value: Iterable[CacheMark | str | int]) -> tuple[CacheMark, .
     Raises:
         ResponseValidationError: an item is not a cache mark.
     """
+    if value == ():
+        return ()
     given: tuple[Any, ...] = (value,) if isinstance(value, str) else as_tuple("cache_marks", value)
     return tuple(mark if isinstance(mark, CacheMark) else CacheMark(mark) for mark in given)
 
@@ -832,13 +840,22 @@ def _as_effort(value: str | None) -> ReasoningEffort | None:
 
 
 def _as_options(value: Mapping[str, JSONObject]) -> Mapping[str, FrozenObject]:
+    if value is EMPTY_OBJECT:
+        return EMPTY_OBJECT
     given: object = value
     if not isinstance(given, Mapping) or not all(isinstance(of, Mapping) for of in given.values()):
         raise ResponseValidationError("provider_options are JSON objects by provider id")
     return cast("Mapping[str, FrozenObject]", as_frozen_object(value))  # not a proxy, which cannot be pickled
 
 
-def _as_extra_options(value: JSONObject) -> FrozenObject:
+def as_extra_options(value: JSONObject) -> FrozenObject:
+    """Convert *value* to the options of a request that are no fields of it.
+
+    Raises:
+        ResponseValidationError: it is no object, or there is no such option.
+    """
+    if value is EMPTY_OBJECT:
+        return EMPTY_OBJECT
     given: Any = value
     if not isinstance(given, Mapping):
         raise ResponseValidationError(f"extra_options must be an object, not {json_type_name(given)}")
@@ -1008,7 +1025,7 @@ def with_extra(fields: Mapping[str, Any]) -> dict[str, Any]:
     own = {name: value for name, value in fields.items() if name in _FIELDS}
     places = ((option_named(name), value) for name, value in fields.items() if name not in _FIELDS)
     if more := {place.name: value for place, value in places if place is not None and value is not None}:
-        own["extra_options"] = {**_as_extra_options(own.get("extra_options", EMPTY_OBJECT)), **more}
+        own["extra_options"] = {**as_extra_options(own.get("extra_options", EMPTY_OBJECT)), **more}
     return own
 
 
@@ -1089,7 +1106,7 @@ class ChatRequest:
         factory=dict, kw_only=True, converter=_as_options, hash=False
     )
     extra_options: FrozenObject = attrs.field(
-        factory=FrozenObject, kw_only=True, converter=_as_extra_options, hash=False
+        factory=FrozenObject, kw_only=True, converter=as_extra_options, hash=False
     )
     extra_headers: Mapping[str, str] = attrs.field(
         factory=FrozenObject, kw_only=True, converter=as_headers, hash=False
