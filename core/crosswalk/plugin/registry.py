@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache, partial
 from importlib import import_module, invalidate_caches
 from inspect import Parameter, getattr_static, signature
 from types import FunctionType, ModuleType
@@ -90,9 +91,11 @@ def requests_of(module: str) -> Callable[[Any], Any]:
     static method: ``build_request = staticmethod(requests_of("my_plugin.requests"))``.
     """
 
+    imported = cache(partial(import_module, module))
+
     @hookimpl
     def build_request(request: Any) -> Any:
-        return import_module(module).build_request(request)
+        return imported().build_request(request)
 
     return build_request
 

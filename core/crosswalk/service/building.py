@@ -66,6 +66,7 @@ from crosswalk.service.turns import (
     written_mark,
 )
 from crosswalk.service.way_back import (
+    are_texts,
     not_sent,
     own_fields,
     own_items,
@@ -643,12 +644,15 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     """Return the plugin's HTTP request for *request*, reduced to the parts, calls, ids and tools that the provider takes."""
     info = mapper.info
     request = _with_declared_arguments(request)
-    sorted_request, part_adaptations = with_own_parts(
-        request, info.way_back, is_official=is_official, takes_media=takes_media
-    )
-    request = naming_provider(with_whole_rounds, sorted_request, mapper.provider)
-    if info.call_ids is not None:
-        request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
+    sorted_request = request
+    part_adaptations: tuple[Adaptation, ...] = ()
+    if not are_texts(request.messages):
+        sorted_request, part_adaptations = with_own_parts(
+            request, info.way_back, is_official=is_official, takes_media=takes_media
+        )
+        request = naming_provider(with_whole_rounds, sorted_request, mapper.provider)
+        if info.call_ids is not None:
+            request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
     foreign_tools = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
     if foreign_tools:
         known_tools = tuple(tool for tool in request.hosted_tools if tool not in foreign_tools)

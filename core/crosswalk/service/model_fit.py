@@ -342,7 +342,7 @@ class Fit:
         """Return *http_request* with what the class of the model needs in the body, and with all that was changed."""
         body = self._shown(http_request.body)
         body = body if self._match is None else self._fitted(body, self._match.rules)
-        return attrs.evolve(
+        return altered(
             http_request,
             body=body,
             adaptations=(*self._left(http_request.adaptations), *self._adaptations),
