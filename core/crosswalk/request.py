@@ -135,7 +135,8 @@ _ADAPTATION_FIELDS: Final = tuple(field.name for field in attrs.fields(Adaptatio
 
 def adaptations_of(response: ChatResponse) -> tuple[Adaptation, ...]:
     """Return the adaptations of the request that *response* answers, from its last attempt."""
-    named: Any = response.attempts[-1].extra.get("adaptations", ()) if response.attempts else ()
+    extra = response.attempts[-1].extra if response.attempts else EMPTY_OBJECT
+    named: Any = extra.thawed()["adaptations"] if "adaptations" in extra else ()
     return tuple(Adaptation(**one) for one in named)
 
 

@@ -332,9 +332,7 @@ class Fit:
         self._form: dict[str, Any] = {}
         self._limits: tuple[Limit, ...] = ()
         self._is_off = self._has_budget = False
-        effort = request.reasoning_effort
-        is_asked = effort is not None and effort is not ReasoningEffort.NONE
-        self._is_thinking = is_asked or bool(request.thinking_budget) or bool(self._statements())
+        self._is_thinking = False
         if match is not None:
             self._fit(match.rules)
 
@@ -364,6 +362,10 @@ class Fit:
         shown = None if row is None else get(body, row.path)
         if row is None or not row.beside or shown is None:
             return body
+        if self._match is None:
+            request = self._original_request
+            is_asked = request.reasoning_effort not in (None, ReasoningEffort.NONE)
+            self._is_thinking = is_asked or bool(request.thinking_budget) or bool(self._statements())
         switches = [path for path in row.beside if not self._is_thinking or get(self._form, path) is not None]
         body = copy_json(body)
         if not self._is_thinking:

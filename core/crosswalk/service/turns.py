@@ -72,7 +72,7 @@ SUMMARY = "Summary of the conversation so far:"
 """The words before a summary that another provider has made of earlier turns."""
 _SHOWN_SENTENCE = "The result is shown in the next message of the user."
 _SENTENCES: Final = {
-    sentence: re.compile(rf"^{re.escape(sentence)}{rest}", re.MULTILINE)
+    sentence.encode(): re.compile(rf"^{re.escape(sentence)}{rest}", re.MULTILINE)
     for sentence, rest in {
         **dict.fromkeys((NO_ANSWER, _BEGIN_SENTENCE, _NO_WORDS, NOT_RUN, SUMMARY, _SHOWN_SENTENCE), ""),
         "What call ": r"\S+ gave:$",
@@ -333,7 +333,7 @@ def sentences_added(body: Any, content: bytes, read_caller_content: Callable[[],
     """
     sentences: dict[str, str] = {}
     for beginning, pattern in _SENTENCES.items():
-        if beginning.encode() in content:
+        if beginning in content:
             caller_sentences = {
                 match[0] for _, text in _texts(read_caller_content()) for match in pattern.finditer(text)
             }
