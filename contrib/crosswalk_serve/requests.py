@@ -35,6 +35,7 @@ from crosswalk.formats.requests import READERS, Incoming as Incoming
 from crosswalk.service import Adaptation, Turn
 from crosswalk.service.auxiliary_requests import estimated_tokens
 from crosswalk.types import dump_json, load_json
+from crosswalk.types.json import has_unique_keys
 from crosswalk.types.values import altered
 from crosswalk.wire.fields import FieldError, Fields
 from crosswalk_serve.config import Config, GatewayLimits
@@ -144,8 +145,8 @@ def load_body(body: bytes, limits: wire.Limits = _LIMITS) -> Fields:
         BadRequestError: it is none, has a key twice, or is longer than *limits* (then its status is 413).
     """
     try:
-        wire.load_event(body, limits)
-        return Fields(load_json(body, unique_keys=True))
+        value = wire.load_event(body, limits)
+        return Fields(value if has_unique_keys(body, value) else load_json(body, unique_keys=True))
     except FieldError as error:
         problem, status = error.problem, 400
     except NestingTooDeepError as error:
