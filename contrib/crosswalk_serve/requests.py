@@ -58,6 +58,12 @@ _CURL_TYPE: Final = "application/x-www-form-urlencoded"
 """What ``curl -d`` says, as Ollama's own documentation has it."""
 
 
+def first_headers(request: Request) -> dict[str, str]:
+    """Return the first value of each header of *request*, by its name in lower case, to look at many of them."""
+    raw_headers = reversed(request.headers.raw)
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in raw_headers}
+
+
 def check_head(
     headers: Mapping[str, str], types: Container[str] = _JSON_TYPES, *, takes_any: bool = False
 ) -> None:
@@ -91,9 +97,10 @@ async def read_body(request: Request, limits: GatewayLimits) -> bytes:
         Refusal: it is too long, or comes too slowly.
         starlette.requests.ClientDisconnect: the client has left.
     """
-    length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > limits.body_bytes and "expect" in request.headers:
-        raise _too_long(limits)  # it waits for our word before it sends anything
+    if "expect" in request.headers:
+        length = request.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > limits.body_bytes:
+            raise _too_long(limits)  # it waits for our word before it sends anything
     pieces: list[bytes] = []
     size, is_too_long = 0, False
     try:
