@@ -110,7 +110,8 @@ class Adaptation:
 
     def __attrs_post_init__(self) -> None:
         for name in ("asked", "sent"):
-            object.__setattr__(self, name, _shown(self.field, getattr(self, name)))
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _shown(self.field, value))
 
     @classmethod
     def dropped(cls, field: str, reason: str, *, asked: Any = None, refuses: bool = False) -> Adaptation:

@@ -123,6 +123,7 @@ class Mapper:
             no registry.
         shipped: the provider as Crosswalk ships it, which recognizes its dialect for servers that also speak it, or
             ``None`` if this is that, or if Crosswalk does not ship it.
+        learned: what is found out once about the requests of this provider, by name.
     """
 
     provider: str
@@ -139,6 +140,7 @@ class Mapper:
     ignored: tuple[str, ...] = ()
     lookup: Callable[[str], Mapper] | None = None
     shipped: Mapper | None = None
+    learned: dict[str, Any] = attrs.field(factory=dict, init=False)
     _dialects: dict[str, tuple[Mapper, Mapper]] = attrs.field(factory=dict, init=False)
     _framing_count: int = attrs.field(init=False)  # of the arguments of the framing
 

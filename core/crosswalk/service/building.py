@@ -646,7 +646,8 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     request = _with_declared_arguments(request)
     sorted_request = request
     part_adaptations: tuple[Adaptation, ...] = ()
-    if not are_texts(request.messages):
+    is_plain = are_texts(request.messages)
+    if not is_plain:
         sorted_request, part_adaptations = with_own_parts(
             request, info.way_back, is_official=is_official, takes_media=takes_media
         )
@@ -666,7 +667,9 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
         for tool in foreign_tools
         for option in ("hosted_tools", *limits_of(tool))
     ]
-    unsent_adaptations = not_sent(sorted_request, http_request.body, http_request.adaptations)
+    unsent_adaptations = (
+        () if is_plain else not_sent(sorted_request, http_request.body, http_request.adaptations)
+    )
     detail_adaptations = unsaid(sorted_request, table_of(http_request), http_request.adaptations)
     return http_request.adapted(
         *tool_adaptations, *part_adaptations, *unsent_adaptations, *detail_adaptations

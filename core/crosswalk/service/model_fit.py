@@ -9,7 +9,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
-from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -64,9 +63,6 @@ _PATHS_WITHOUT_THINKING: Final = {"outputconfig.effort"}
 _MEDIA_KINDS: Final[dict[type, str]] = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
 
 
-_FACTS_BY_MAPPER: Final[WeakKeyDictionary[Mapper, dict[str, Facts]]] = WeakKeyDictionary()
-
-
 def facts_of(mapper: Mapper) -> Facts:
     """Return the facts about the models of *mapper*'s provider, from the user's file and from the plugin.
 
@@ -75,10 +71,11 @@ def facts_of(mapper: Mapper) -> Facts:
         PluginError: the plugin's file cannot be read.
     """
     user_file = os.environ.get(USER_FILE_VARIABLE, "")
-    facts_by_file = _FACTS_BY_MAPPER.setdefault(mapper, {})
-    if user_file not in facts_by_file:
-        facts_by_file[user_file] = with_own_facts(shipped_facts(mapper), user_file, mapper.provider)
-    return facts_by_file[user_file]
+    known: tuple[str, Facts] | None = mapper.learned.get("facts")
+    if known is None or known[0] != user_file:
+        known = user_file, with_own_facts(shipped_facts(mapper), user_file, mapper.provider)
+        mapper.learned["facts"] = known
+    return known[1]
 
 
 def max_tokens_of(
@@ -290,24 +287,22 @@ def _told(request: ChatRequest, response_format: ResponseFormat) -> ChatRequest:
     return with_instructions(request, as_words(thaw(response_format.schema)))
 
 
-_TABLES: Final[WeakKeyDictionary[Mapper, RequestTable | None]] = WeakKeyDictionary()
-
-
 def _table_of(mapper: Mapper) -> RequestTable | None:
     """Return the table of the server that *mapper* asks, or ``None`` if only that server has the format.
 
     Raises:
         PluginError: the plugin fails to build a request.
     """
-    if mapper not in _TABLES:
+    if "table" not in mapper.learned:
         try:
             http_request = built(ChatRequest("-", model="-", provider=mapper.provider), mapper)
         except PluginError:
             raise
         except CrosswalkError:
             return None
-        _TABLES[mapper] = table_of(http_request)
-    return _TABLES[mapper]
+        mapper.learned["table"] = table_of(http_request)
+    table: RequestTable | None = mapper.learned["table"]
+    return table
 
 
 class Fit:
