@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, cast
@@ -33,7 +32,7 @@ from crosswalk.types.json import (
 )
 from crosswalk.types.message import CallKind, ChatMessage, Role, TextPart, as_call_kind
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.values import altered, checks_keywords, one_of
+from crosswalk.types.values import altered, checks_keywords, need_bool, need_name, number, one_of
 from crosswalk.wire.chat import read_choice, read_custom_tool, read_format, read_message, read_role, read_tool
 from crosswalk.wire.fields import FieldError, Fields, path_of
 from crosswalk.wire.options import OPTIONS, RequestTable, as_headers, option_named
@@ -225,18 +224,6 @@ _ACCEPTED_FORMS: Final = (
 )
 
 
-def need_name(_: Any, attribute: attrs.Attribute[str], value: object) -> None:
-    """An attrs validator: a text that is not empty."""
-    if not isinstance(value, str) or not value:
-        raise ResponseValidationError(f"{attribute.name} must be a text that is not empty")
-
-
-def need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
-    """An attrs validator: a boolean."""
-    if type(value) is not bool:
-        raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
-
-
 def as_tuple(name: str, value: Any) -> tuple[Any, ...]:
     """Convert the list *value* of the field *name* to a tuple.
 
@@ -246,21 +233,6 @@ def as_tuple(name: str, value: Any) -> tuple[Any, ...]:
     if not isinstance(value, Iterable):
         raise ResponseValidationError(f"{name} must be a list, not {json_type_name(value)}")
     return tuple(value)
-
-
-def number(least: float, most: float | None = None, *, whole: bool = False) -> Any:
-    """Return a validator: ``None``, or a number from *least* to *most*."""
-    kinds: tuple[type, ...] = (int,) if whole else (int, float)
-
-    def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-        top = math.inf if most is None else most
-        if value is not None and not (type(value) in kinds and least <= value <= top and value != math.inf):
-            bounds = f"at least {least}" if most is None else f"from {least} to {most}"
-            raise ResponseValidationError(
-                f"{attribute.name} must be a {'whole ' if whole else ''}number, {bounds}"
-            )
-
-    return check
 
 
 def turns_of(given: Messages) -> tuple[Turn, ...]:

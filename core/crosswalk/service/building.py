@@ -38,6 +38,7 @@ from crosswalk.service.model_fit import (
 )
 from crosswalk.service.turns import (
     Drops,
+    are_texts,
     arguments_text,
     arguments_wrapped,
     content_parts,
@@ -66,7 +67,6 @@ from crosswalk.service.turns import (
     written_mark,
 )
 from crosswalk.service.way_back import (
-    are_texts,
     not_sent,
     own_fields,
     own_items,

@@ -177,6 +177,18 @@ def content_parts(message: ChatMessage) -> tuple[ContentPart, ...]:
     return tuple(part for part in content if not isinstance(part, TextPart) or part.text)
 
 
+def are_texts(turns: Iterable[Turn]) -> bool:
+    """Whether *turns* are messages of text alone, those of the system first: every server takes them as they are."""
+    is_begun = False
+    for turn in turns:
+        if not isinstance(turn, ChatMessage) or not isinstance(turn.content, str) or not turn.content:
+            return False
+        if turn.role is Role.TOOL or turn.tool_calls or turn.name or (is_begun and turn.role is Role.SYSTEM):
+            return False
+        is_begun = turn.role is not Role.SYSTEM
+    return True
+
+
 def system_text(turns: Iterable[Turn]) -> tuple[list[str], list[Turn]]:
     """Return the texts of the system messages, and the other turns, for APIs that keep the two apart.
 

@@ -226,18 +226,6 @@ def response_items(answer: ChatResponse) -> list[dict[str, Any]]:
 # Prepares earlier turns for the next server: ids and names of tool calls, their order, and texts in place of media.
 
 
-def are_texts(turns: Iterable[Turn]) -> bool:
-    """Whether *turns* are messages of text alone, those of the system first: every server takes them as they are."""
-    is_begun = False
-    for turn in turns:
-        if not isinstance(turn, ChatMessage) or not isinstance(turn.content, str) or not turn.content:
-            return False
-        if turn.role is Role.TOOL or turn.tool_calls or turn.name or (is_begun and turn.role is Role.SYSTEM):
-            return False
-        is_begun = turn.role is not Role.SYSTEM
-    return True
-
-
 def with_fitting_ids(turns: Iterable[Turn], rule: CallIds) -> tuple[Turn, ...]:
     """Return *turns* with ids that *rule* allows: the same in a call and its result, different for calls of different turns.
 

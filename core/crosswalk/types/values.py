@@ -187,6 +187,33 @@ def wrong_type(value: Any, name: str, requirement: str) -> ResponseValidationErr
     return ResponseValidationError(f"{type(value).__name__}.{name} must be {requirement}, not {actual_type}")
 
 
+def need_name(_: Any, attribute: attrs.Attribute[str], value: object) -> None:
+    """An attrs validator: a text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise ResponseValidationError(f"{attribute.name} must be a text that is not empty")
+
+
+def need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    """An attrs validator: a boolean."""
+    if type(value) is not bool:
+        raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
+
+
+def number(least: float, most: float | None = None, *, whole: bool = False) -> Any:
+    """Return a validator: ``None``, or a number from *least* to *most*."""
+    kinds: tuple[type, ...] = (int,) if whole else (int, float)
+
+    def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+        top = math.inf if most is None else most
+        if value is not None and not (type(value) in kinds and least <= value <= top and value != math.inf):
+            bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+            raise ResponseValidationError(
+                f"{attribute.name} must be a {'whole ' if whole else ''}number, {bounds}"
+            )
+
+    return check
+
+
 @functools.cache
 def _defaults(cls: Any) -> dict[str, Any]:
     """The default of each field of an attrs class."""
