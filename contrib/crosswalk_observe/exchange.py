@@ -131,8 +131,8 @@ class ObservedExchange:
     Attributes:
         id: a generated id. The response has it too if the provider sends none.
         provider: the provider id.
-        method: the HTTP method.
-        url: the URL, without user, password, fragment and the secrets of its query.
+        method: the HTTP method, of the first request if a redirect was followed.
+        url: the URL that was answered, without user, password, fragment and the secrets of its query.
         host: the name of the server.
         port: the port of the server.
         request: the request.
@@ -232,14 +232,13 @@ class ExpectedRequest:
         address: what :func:`_address` returns for its URL.
         site: the site of the request before it.
         attempt: the number of attempts before it, or ``None`` if it is unknown.
-        times: when the request before it was sent, in UTC and by the clock that measures durations, if both are one
-            exchange.
+        redirected: the exchange of the request before it, if that was redirected and both are one exchange.
     """
 
     address: tuple[str, ...]
     site: Site
     attempt: int | None
-    times: tuple[datetime, float] | None = None
+    redirected: WatchedExchange | None = None
 
 
 def _address(url: str, base: str = "") -> tuple[str, ...] | None:
@@ -295,8 +294,8 @@ def call_of(exchange: WatchedExchange) -> tuple[SDKCall, bool]:
     earlier_call = _current.get()
     if earlier_call is not None and not earlier_call.is_over:
         if (expected := expected_request(exchange.url)) is not None:
-            if expected.times is not None:
-                exchange.began, exchange.started = expected.times
+            if expected.redirected is not None:
+                exchange.follow(expected.redirected)
             exchange.attempt = expected.attempt
             earlier_call.attempts = expected.attempt or 0
             earlier_call.expected = earlier_call.deadline = None
@@ -304,6 +303,7 @@ def call_of(exchange: WatchedExchange) -> tuple[SDKCall, bool]:
         if attempt == earlier_call.attempts + 1 and exchange.url == earlier_call.url:
             earlier_call.attempts, earlier_call.deadline = attempt, None
             return earlier_call, True
+        earlier_call.expected = None  # it may hold the content of a request
     call = SDKCall(exchange.url, attempt or 0)
     if attempt is not None:
         _current.set(call)
@@ -334,7 +334,7 @@ class OpenCalls:
         while self._heap and (all_of_them or self._heap[0][0] <= now):
             deadline, _, call = heappop(self._heap)
             if call.deadline == deadline and not call.is_over:  # otherwise another attempt has begun
-                call.is_over = True
+                call.is_over, call.expected = True, None
                 ended_calls.append(call)
         return ended_calls
 
@@ -418,6 +418,15 @@ def _guarded(method: Callable[P, R]) -> Callable[P, R | None]:
     return call
 
 
+@attrs.frozen
+class Hop:
+    """A request that was redirected, and the headers of its answer, with credentials."""
+
+    url: str = attrs.field(repr=False)
+    request_headers: Mapping[str, str] = attrs.field(repr=False)
+    answer_headers: Mapping[str, str] = attrs.field(repr=False)
+
+
 class WatchedExchange:
     """An exchange in progress. An HTTP layer calls, in this order:
 
@@ -454,6 +463,7 @@ class WatchedExchange:
         self.call: SDKCall | None = None
         self.labels = current_labels()
         self.trace = current_trace()
+        self.hops: tuple[Hop, ...] = ()
         self.status: int | None = None
         self.headers: Mapping[str, str] = {}
         self.encoding = ""
@@ -489,10 +499,14 @@ class WatchedExchange:
             encoding: the content encoding of the chunks, ``""`` if they are decoded, or ``None`` to read the headers.
         """
         if status < 200 or 300 <= status < 400:
-            location = by_name(headers).get("location")
-            address = _address(location, self.url) if location else None
-            self._expect(address, self.attempt, (self.began, self.started), _REDIRECT_WAIT)
+            self.hop(headers)
+            location = self.hops[-1].answer_headers.get("location")
+            content = self.content
+            self._expect(
+                _address(location, self.url) if location else None, self.attempt, self, _REDIRECT_WAIT
+            )
             self.discard()
+            self.content = content  # what follows may not send it again
             return False
         self.status = status
         self.headers = by_name(headers)
@@ -500,6 +514,28 @@ class WatchedExchange:
             encoding = self.headers.get("content-encoding", "")
         self.encoding = encoding.strip().lower()
         return not self._is_over
+
+    def hop(self, headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
+        """Report the *headers* of a redirect that the client may follow."""
+        self.hops += (Hop(self.url, self.request_headers, by_name(headers)),)
+
+    @property
+    def headers_asked(self) -> dict[str, str]:
+        """The headers of the request, and those that a client left out after a redirect."""
+        return {
+            name: value
+            for headers in (*[hop.request_headers for hop in self.hops], self.request_headers)
+            for name, value in headers.items()
+        }
+
+    def follow(self, redirected: WatchedExchange) -> None:
+        """Continue *redirected*. What that asked counts, because a client asks 301 to 303 with a ``GET``."""
+        self.began, self.started = redirected.began, redirected.started
+        self.hops, self.method = redirected.hops, redirected.method
+        self.model, self.options, self.is_json = redirected.model, redirected.options, redirected.is_json
+        if not self.content and redirected.content:
+            self.content = redirected.content
+            self._is_over = not self._owner.reserve(self, len(redirected.content))
 
     @_guarded
     def chunk(self, data: bytes) -> None:
@@ -549,12 +585,12 @@ class WatchedExchange:
         self,
         address: tuple[str, ...] | None,
         attempt: int | None,
-        times: tuple[datetime, float] | None,
+        redirected: WatchedExchange | None,
         wait: float,
     ) -> None:
         """Expect a request to *address* within *wait* seconds, which continues the call."""
         if address is not None and self.call is not None:
-            self.call.expected = ExpectedRequest(address, self.site, attempt, times)
+            self.call.expected = ExpectedRequest(address, self.site, attempt, redirected)
             self.next_wait = wait
             _current.set(self.call)
 

@@ -14,10 +14,10 @@ from uuid import uuid4
 from crosswalk import ChatResponse, CrosswalkError
 from crosswalk.commands import written
 from crosswalk.records import append_line, record_line
+from crosswalk.service import SECRET
 from crosswalk.types import Cost, Provenance
 from crosswalk.types.json import dump_json, load_json
 from crosswalk_observe.exchange import ObservedExchange
-from crosswalk_observe.reading import PLACEHOLDER
 
 if TYPE_CHECKING:
     from crosswalk_observe.exchange import SDKCall, WatchedExchange
@@ -226,7 +226,7 @@ class CaptureFolder:
             body=bytearray(record.body),
             is_complete=record.is_complete,
         )
-        if recording.holds_key or PLACEHOLDER.encode() in record.body + request:
+        if recording.holds_key or SECRET.encode() in record.body + request:
             raise CrosswalkError("it holds what looks like a key, and is not recorded")
         case = f"{record.provider}_{record.id[:12]}" + "_stream" * record.is_stream
         store_capture(self._folder, case, recording, provider=record.provider)

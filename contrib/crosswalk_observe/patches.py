@@ -298,6 +298,22 @@ def watched_sleep(_: Callable[[], Watcher | None], original: Callable[..., Any])
     return sleep
 
 
+def watched_read(_: Callable[[], Watcher | None], original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``HTTPResponse.read``, with which urllib3 preloads a body. If that breaks, it keeps nothing of the response."""
+
+    @wraps(original)
+    def read(self: Any, *arguments: Any, **options: Any) -> Any:
+        try:
+            return original(self, *arguments, **options)
+        except Exception as error:
+            attempts = _attempts.get()
+            if attempts is not None:
+                attempts.break_off(self, error)
+            raise
+
+    return read
+
+
 class _Attempts:
     """The block in which urllib3 sends a request, several times if it repeats it. Each attempt is an exchange."""
 
@@ -325,9 +341,18 @@ class _Attempts:
         if self._exchange is not None:
             watch(self._exchange, _URLLIB3, response, self._arguments, self._options)
 
+    def break_off(self, response: Any, error: BaseException) -> None:
+        """Report what is known of *response*, of the current attempt, while *error* breaks it off."""
+        is_known = hasattr(response, "_crosswalk_exchange")
+        if not (self._exchange is None or is_known or response.get_redirect_location()):
+            watch(self._exchange, _BROKEN, response, (error,), {})
+
     def end_one(self, response: Any, error: BaseException | None) -> None:
         """End the current attempt with *response* or *error*, because there is another one. A redirect does not end it."""
-        if self._exchange is None or (response is not None and response.get_redirect_location()):
+        if self._exchange is None:
+            return
+        if response is not None and response.get_redirect_location():
+            self._exchange.hop(_pairs(response.headers))
             return
         self._exchange.repeats()
         if error is None:
@@ -392,8 +417,21 @@ def _watch_pool(exchange: WatchedExchange, response: Any, *_: Any, **options: An
         _watch_urllib3_response(exchange, response)
 
 
+def _watch_broken(exchange: WatchedExchange, response: Any, error: BaseException) -> None:
+    exchange.answered(response.status, _pairs(response.headers))
+    _take_partial(exchange, error)
+
+
+def _take_partial(exchange: WatchedExchange, error: BaseException) -> None:
+    """Report what http.client has read before *error*, an ``IncompleteRead``, if it tells. It is not decoded."""
+    partial = getattr(error.__context__, "partial", None)
+    if isinstance(partial, bytes) and not (exchange.chunks and "content-encoding" in exchange.headers):
+        exchange.chunk(partial)
+
+
 _BOTOCORE: Final = Layer("botocore", _described, _watch_botocore)
 _URLLIB3: Final = Layer("urllib3", _pool_described, _watch_pool)
+_BROKEN: Final = Layer("urllib3", _pool_described, _watch_broken)
 
 
 def _whole(
@@ -459,6 +497,7 @@ def _watched(kind: Any) -> Any:
             try:
                 return reading(*arguments, **options)
             except Exception as error:
+                _take_partial(self._crosswalk_exchange, error)
                 self._crosswalk_exchange.failed(as_builtin_error(error))
                 raise
             finally:
@@ -531,6 +570,7 @@ PATCHES: Final = [
     ),
     Patch("aiohttp", (3, 12), "ClientSession", "_request", watched_request),
     Patch("urllib3", (1, 26), "HTTPConnectionPool", "urlopen", watched_urlopen),
+    Patch("urllib3", (1, 26), "HTTPResponse", "read", watched_read),
     Patch("urllib3", (1, 26), "Retry", "increment", watched_increment),
     Patch("urllib3", (1, 26), "Retry", "sleep", watched_sleep),
 ]

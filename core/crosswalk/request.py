@@ -17,7 +17,7 @@ from crosswalk.text import (
     counted,
     json_type_name,
     meant,
-    names_secret,
+    names_credential,
     short_repr,
     summary,
 )
@@ -68,7 +68,7 @@ _LONGEST_VALUE: Final = 60
 def _shown(field: str, value: Any) -> bool | int | float | str | None:
     """Return *value* for people: a number or a word as it is, a text shortened, and of anything else how much there is."""
     value = getattr(value, "value", value)
-    if value is not None and names_secret(field):
+    if value is not None and names_credential(field, in_head="headers." in field):
         return SECRET
     if value is None or isinstance(value, bool | float) or (type(value) is int and abs(value) < 2**63):
         return value

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from crosswalk.lazy import pattern
 
@@ -15,13 +15,16 @@ T = TypeVar("T")
 Redact: TypeAlias = Callable[[str], str]
 """Removes secrets from a text."""
 
+SECRET: Final = "<secret>"
+"""What is shown in place of a credential."""
 _KEY = r"\b(?:sk|gsk|hf|xai|ghp)[-_][\w-]{8,}|\bAIza[\w-]{20,}|\bAKIA\w{12,}|\beyJ[\w-]+\.[\w.-]+"
 # The text before a secret stays, as group 1: a scheme of authorization, a name, or the start of a URL.
 _SECRET = pattern(
     r"((?:\bauthorization[\"']?\s*[:=]\s*[\"']?)?\b(?:bearer|basic)\s+"
-    r"|(?:api[-_ ]?key|token|secret|password|credential)(?:\s+provided)?[\"']?\s*[:=]\s*[\"']?"
+    r"|(?<![\w.-])(?P<name>(?:\w+ )?[\w.-]*(?:key|token|secret|password|passwd|pwd|passphrase|passcode|credential|jwt)s?)"
+    r"(?:\s+provided)?[\"']?\s*[:=]\s*[\"']?"
     r"|://(?=[^\s/@]+@))"
-    r"[^\s\"',;@]+"
+    r"(?P<value>(?:(?:bearer|basic)\s+)?[^\s\"',;@]+)"
     rf"|{_KEY}",
     re.IGNORECASE,
 )
@@ -51,27 +54,90 @@ def holds_key(text: str) -> bool:
     return re.search(_KEY, text) is not None
 
 
-SECRET: Final = "<secret>"
-"""What is shown in place of a secret."""
-_SECRET_NAME = pattern(
-    r"(?:auth(?:orization|entication)?|cookie|credentials?|password|secret|signature|token|(?:api|access)_?key|(?<!idempotency)-key)\Z",
-    re.IGNORECASE,
+# ----------------------------------------------------------------------------------- names
+# The one table of the names of credentials. A name is read by whole words: "secretary" and "monkey" are in no row.
+
+
+class CredentialName(NamedTuple):
+    """A row of :data:`CREDENTIAL_NAMES`: a name that ends with one of these words is that of a credential.
+
+    Attributes:
+        last: the last words, in the singular and the plural. Numbers and :data:`ENDINGS` may follow.
+        after: if there are any, the word before must be one of these. ``-`` stands for no word.
+        never_after: the word before must be none of these.
+        in_head_alone: whether this holds in headers and in the query of a URL alone, and not in JSON.
+    """
+
+    last: str
+    after: str = ""
+    never_after: str = ""
+    in_head_alone: bool = False
+
+
+_OWNERS: Final = (
+    "access account api app application auth aws azure client consumer encryption functions hmac master openai private "
+    "secret security service session shared signing ssh sso subscription webhook"
 )
+_USERS: Final = "admin bearer bot csrf database db id oauth personal refresh root user xsrf"
+ENDINGS: Final = ("value", "hash", "id", "base64", "b64")
+"""Words behind the name of a credential that leave it one, such as ``api_key_id``. So do numbers."""
+CREDENTIAL_NAMES: Final = (
+    CredentialName(
+        "auth authentication authorization bearer cookie cookies credential credentials jwt oauth"
+    ),
+    CredentialName("pass passcode passphrase passwd password passwords pwd secret secrets"),
+    CredentialName(
+        "token", never_after="audio bos cls end eos image mask pad sep special start stop unk video"
+    ),
+    CredentialName("tokens", after=f"{_OWNERS} {_USERS}"),
+    CredentialName("key keys", after=_OWNERS),
+    CredentialName("string", after="connection secret"),
+    CredentialName("session", after="mcp"),
+    CredentialName("session", in_head_alone=True),
+    CredentialName("key", never_after="cache idempotency partition public routing", in_head_alone=True),
+    CredentialName("sig signature", in_head_alone=True),
+    CredentialName("code", after="- auth authorization", in_head_alone=True),
+)
+"""The names of credentials. Where a row has to choose between too much and too little, it takes too much."""
+JOINED_WORDS: Final = (
+    f"{_OWNERS} {_USERS}".split(),
+    ["key", "keys", "token", "tokens", "secret", "secrets", "password", "passwd"],
+)
+"""Words that make the name of a credential if one of the first is written together with one of the second."""
+_NAME_WORD = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]")
+_JOINED = pattern(rf"(?:{'|'.join(JOINED_WORDS[0])})(?:{'|'.join(JOINED_WORDS[1])})\Z")
+_LONGEST_NAME = 80
 
 
-def names_secret(name: str) -> bool:
-    """Whether a field or header called *name* holds a secret."""
-    return _SECRET_NAME.search(name) is not None
+@lru_cache(1024)  # the same few names occur again and again
+def names_credential(name: str, *, in_head: bool = False) -> bool:
+    """Whether a field, header, cookie or parameter called *name* holds a credential, by :data:`CREDENTIAL_NAMES`.
+
+    Args:
+        name: the name. It is split at everything but letters and digits, and before capitals.
+        in_head: whether it is a header or in the query of a URL.
+    """
+    words = ["-", *[word.lower() for word in _NAME_WORD.findall(name[-_LONGEST_NAME:])]]
+    while words[-1].isdigit() or words[-1] in ENDINGS:
+        words.pop()
+    last, before = words[-1], words[-2:-1]
+    return _JOINED.search(last) is not None or any(
+        last in row.last.split()
+        and (not row.after or before[0] in row.after.split())
+        and before[0] not in row.never_after.split()
+        and (in_head or not row.in_head_alone)
+        for row in CREDENTIAL_NAMES
+    )
 
 
-def without_secrets(value: Any) -> Any:
-    """*value*, plain JSON, with :data:`SECRET` for each text whose name says that it is one."""
-    if isinstance(value, Mapping):
-        return {
-            name: SECRET if isinstance(inner, str) and names_secret(name) else without_secrets(inner)
-            for name, inner in value.items()
-        }
-    return [*map(without_secrets, value)] if isinstance(value, list) else value
+def _without_secret(match: re.Match[str]) -> str:
+    if match["name"] is None or names_credential(match["name"]):
+        return f"{match[1] or ''}{SECRET}"
+    return match[1] + _SECRET.sub(_without_secret, match["value"])
+
+
+# -------------------------------------------------------------------------------- messages
+# The text of a message, and what a terminal or a log may show.
 
 
 def clean_message(text: str, limit: int = 500) -> str:
@@ -80,7 +146,7 @@ def clean_message(text: str, limit: int = 500) -> str:
     A provider's error text is untrusted, and may quote headers or paths of its own machine.
     """
     head = text[: 4 * limit]  # the rest is cut anyway
-    head = _PATH.sub("<path>", _SECRET.sub(lambda match: f"{match[1] or ''}<secret>", head))
+    head = _PATH.sub("<path>", _SECRET.sub(_without_secret, head))
     if not head.isprintable():
         head = "".join([c if c.isprintable() else " " for c in head])
     head = " ".join(head.split())

@@ -257,6 +257,12 @@ def test_the_message_of_error_info_is_clean() -> None:
         ("access_token=abc123&x=1", "access_token=<secret>"),
         ("client_secret: 'abc123'", "client_secret: '<secret>'"),
         ("password=abc123; retry", "password=<secret>; retry"),
+        (
+            "the secret key: abc123, the passphrase: abc123",
+            "the secret key: <secret>, the passphrase: <secret>",
+        ),
+        ("my stop token: Bearer abc123", "my stop token: Bearer <secret>"),
+        ("key: sk-proj-abcdefgh1234", "key: <secret>"),
         ("key sk-proj-abcdefgh1234 is invalid", "key <secret> is invalid"),
         ("hf_abcdefghijkl", "<secret>"),
         ("gsk_abcdefghijkl", "<secret>"),
@@ -269,6 +275,11 @@ def test_the_message_of_error_info_is_clean() -> None:
 def test_secrets_are_masked(text: str, clean: str) -> None:
     """NFR-023: no credential comes through, in whichever of the usual forms."""
     assert clean_message(text) == clean
+
+
+@pytest.mark.parametrize("text", ["partition key: abc", "eos_token=</s>", "max tokens: 5", "secretary: Jo"])
+def test_what_is_called_like_a_secret_stays(text: str) -> None:
+    assert clean_message(text) == text
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,30 @@ class _Cut(NamedTuple):
     kind: str
 
 
+class _Candidate(NamedTuple):
+    """An event that only added a piece of text. It is cut up when the next one looks like it: many streams are short."""
+
+    source: bytes
+    name: str | None
+    text: str
+    delta: ResponseDelta
+    usage: UsageInfo | None
+    residue: dict[str, Any]
+    changes: dict[str, Any]
+
+    def may_match(self, data: bytes) -> bool:
+        """Return whether *data* may be the same event with another text: a quick look, which tells most events apart."""
+        start = self.source.find(_dumps(self.text))  # -1 if the server escapes it in another way
+        key_end = self.source.rfind(b'"', 0, max(start, 0))
+        key_start = self.source.rfind(b'"', 0, max(key_end, 0))
+        return self.source[key_start:start] in data and _behind_strings(data) == _behind_strings(self.source)
+
+
+def _behind_strings(data: bytes) -> bytes:
+    """Return what stands behind the last string of *data*, without spaces and numbers, which may change."""
+    return data[data.rfind(b'"') :].translate(None, b" +-.0123456789")
+
+
 class _Remembered:
     """A remembered event, from which the hooks made one piece of text and nothing else.
 
@@ -179,11 +203,12 @@ class AlikeEvents:
         self._delivery = delivery
         self._state = state
         self._depth = depth
-        self._text_paths = frozenset(info.text_paths)
+        self._text_paths = info.text_paths
         keys = {_TIME: info.timestamp_key, _NUMBER: info.number_key, _COUNTS: info.usage_key}
         self._keys = {kind: key for kind, key in keys.items() if key is not None}
         self._logprob_paths = info.logprob_paths
         self._last_number: int | None = None  # of the last event
+        self._candidate: _Candidate | None = None
         self._last: _Remembered | None = None
         self._plain: _Remembered | None = None  # the last event, if only its text may change
         self._events_by_choice: dict[int, _Remembered] = {}
@@ -206,7 +231,12 @@ class AlikeEvents:
                 return [self._deliver(plain_event, text, EMPTY_OBJECT)]
         last_event = self._last
         if last_event is None:
-            return None
+            candidate = self._candidate
+            if candidate is None or not candidate.may_match(data):
+                return None
+            last_event = self._remember(candidate)
+            if last_event is None:
+                return None
         values = last_event.values_in(data)
         if values is None:
             for last_event in self._events_by_choice.values() if len(self._events_by_choice) > 1 else ():
@@ -265,14 +295,28 @@ class AlikeEvents:
             self.forget()
             return
         text = self._only_text(delta)
-        is_object = type(source) is bytes and source[:1] == b"{"
-        cuts = self._cuts(source, text, usage, delta, residue) if text and is_object else []
-        if not text or not cuts:
+        if not text or type(source) is not bytes or source[:1] != b"{":
             self.forget()
             return
-        if changes and not changes.keys() <= {self._keys.get(cut.kind) for cut in cuts}:
+        candidate = _Candidate(source, name, text, delta, usage, residue, changes)
+        if self._last is None:
+            self._candidate = candidate  # until the next event looks like it
+        else:
+            self._remember(candidate)
+
+    def _remember(self, candidate: _Candidate) -> _Remembered | None:
+        """Remember the event *candidate*, unless a value that may change is not found in it."""
+        self._candidate = None
+        source, delta = candidate.source, candidate.delta
+        cuts = self._cuts(source, candidate.text, candidate.usage, delta, candidate.residue)
+        if not cuts:
+            self.forget()
+            return None
+        if candidate.changes and not candidate.changes.keys() <= {self._keys.get(cut.kind) for cut in cuts}:
             self.forget()  # these fields are new, and the other events were mapped before them
-        remembered = _Remembered(source, name, text, delta, cuts, residue, self._state)
+        remembered = _Remembered(
+            source, candidate.name, candidate.text, delta, cuts, candidate.residue, self._state
+        )
         self._last = self._events_by_choice[remembered.choice] = remembered
         self._plain = None
         self._vain_count += 1
@@ -282,10 +326,11 @@ class AlikeEvents:
         self._last_number = int(numbers[0]) if numbers else None
         if len(self._events_by_choice) > _MOST_CHOICES:
             del self._events_by_choice[next(iter(self._events_by_choice))]
+        return remembered
 
     def forget(self) -> None:
         """Forget all events, because the next events may have another meaning."""
-        self._last = self._plain = None
+        self._last = self._plain = self._candidate = None
         if self._events_by_choice:
             self._events_by_choice.clear()
 

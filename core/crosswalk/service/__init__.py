@@ -105,6 +105,10 @@ if TYPE_CHECKING:
         EventStream as EventStream,
         Sent as Sent,
     )
+    from crosswalk.service.credentials import (
+        may_hold_credential as may_hold_credential,
+        take_credentials as take_credentials,
+    )
     from crosswalk.service.endpoint import (
         CANCELLED as CANCELLED,
         DISCOVERED as DISCOVERED,
@@ -193,7 +197,9 @@ if TYPE_CHECKING:
         without_silence as without_silence,
     )
     from crosswalk.text import (
+        SECRET as SECRET,
         holds_key as holds_key,
+        names_credential as names_credential,
     )
     from crosswalk.types.json import (
         as_json_object as as_json_object,
@@ -224,6 +230,7 @@ else:
                 "openai_tool tool_fields"
             ),
             "crosswalk.service.call": "EventStream Sent",
+            "crosswalk.service.credentials": "may_hold_credential take_credentials",
             "crosswalk.service.endpoint": (
                 "CANCELLED DISCOVERED Endpoint Redaction RetryPolicy Secret Timeouts as_cancelled "
                 "base_url_variables completed encoded_forms failure_of is_paid is_unstarted request_id_of "
@@ -246,7 +253,7 @@ else:
                 "segments_of system_text text_of tool_names unsupported_part with_results_shown "
                 "without_silence"
             ),
-            "crosswalk.text": "holds_key",
+            "crosswalk.text": "SECRET holds_key names_credential",
             "crosswalk.types.json": "as_json_object",
             "crosswalk.types.message": "DocumentPart SearchResultPart VideoPart",
         },

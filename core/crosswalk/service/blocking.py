@@ -22,22 +22,25 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import ExitStack, suppress
+from copy import copy
 from functools import lru_cache, wraps
 from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.request import getproxies
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.request import ChatRequest
-from crosswalk.service.endpoint import Timeouts
+from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 from crosswalk.service.http import (
+    EARLY_SECONDS,
     KEPT_SECONDS,
     CallWait,
     HTTPAnswer,
-    Sending,
+    TracedSending,
     Transport,
     check_client,
+    client_arguments,
     decoded,
+    environment_proxies,
     proxy_for,
     refused,
     with_context,
@@ -117,21 +120,14 @@ class _CallLock:
         self._lock.release()
 
 
-class BlockingWait:
-    """The waits of one call in the thread that makes it: a :class:`~crosswalk.service.http.CallWait`.
+class BlockingWait(CallWait):
+    """The waits of one call in the thread that makes it."""
 
-    Attributes:
-        is_new: whether its request has opened a connection.
-    """
-
-    now = staticmethod(time.monotonic)
-    is_new = False
+    lock: _CallLock
 
     def __init__(self) -> None:
-        self.resent = 0
-        self.is_cancelled = self.is_late = False
         self.lock = _CallLock()
-        self._deadline: float | None = None
+        self.now = time.monotonic
         self._socket: socket | None = None  # of the connection at which its thread waits now
         self._bell: threading.Event | None = None
         self._mutex = threading.RLock()  # a signal's handler may cancel the call that it interrupts
@@ -158,11 +154,13 @@ class BlockingWait:
 
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises at the *deadline*, with :attr:`is_late` set, or if another thread ends it."""
-        self._deadline, self.is_late = deadline, False
+        self._deadline, self.is_late, self._step_error = deadline, False, None
         try:
             return await work
-        except Exception:
-            self.is_late = deadline is not None and self.now() >= deadline - _GRAIN
+        except Exception as error:
+            self.is_late = self._deadline is not None and self.now() >= self._deadline - _GRAIN
+            if self.is_late and self._step_error is not None:
+                raise self._step_error from error
             raise
 
     async def pause(self, seconds: float) -> None:
@@ -306,26 +304,43 @@ class ThreadSlots:
 
 
 class _WaitingStream(NetworkStream):
-    """A connection whose waits belong to the call that has written to it last. Not for HTTP/2, where calls share one."""
+    """A connection whose waits belong to the call that has written to it last.
+
+    Those of an application's own request, and of HTTP/2, where calls share a connection, belong to none.
+    """
 
     def __init__(self, stream: NetworkStream) -> None:
         self._stream = stream
+        self._read, self._write, self._start_tls = stream.read, stream.write, stream.start_tls
         self._socket: socket = stream.get_extra_info("socket")
         self._wait: BlockingWait | None = None
+        self._is_shared = False
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         wait = self._wait
-        assert wait is not None, "it was written to"
-        received_bytes = wait.at(self._socket, lambda: self._stream.read(max_bytes, wait.left(timeout)))
+        if wait is None:
+            return self._read(max_bytes, timeout)
+        received_bytes = wait.at(self._socket, lambda: self._read(max_bytes, wait.left(timeout)))
         if not received_bytes and wait.is_cancelled:  # another thread has shut it down
             raise _ended()
         return received_bytes
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._wait = wait = _here.wait
-        assert wait is not None, "a call sends"
-        if buffer:  # the end of a request has none
-            wait.at(self._socket, lambda: self._stream.write(buffer, wait.left(timeout)))
+        wait = _here.wait
+        if wait is not None and wait.is_new and buffer and not buffer.startswith(b"CONNECT "):
+            wait.end_step()
+            self._is_shared = self._is_shared or buffer.startswith(b"PRI * HTTP/2")
+        self._wait = wait = None if self._is_shared else wait
+        if wait is None:
+            self._write(buffer, timeout)
+        elif buffer:  # the end of a request has none
+            import httpcore2
+
+            try:
+                wait.at(self._socket, lambda: self._write(buffer, wait.left(timeout)))
+            except httpcore2.WriteTimeout:
+                wait.begin_step(EARLY_SECONDS, StepTimeout)
+                raise httpcore2.WriteError("too late") from None  # then httpcore2 reads the answer
 
     def close(self) -> None:
         self._stream.close()
@@ -336,7 +351,7 @@ class _WaitingStream(NetworkStream):
         wait = _here.wait
         assert wait is not None, "a call sends"
         tls_stream = wait.at(
-            self._socket, lambda: self._stream.start_tls(ssl_context, server_hostname, wait.left(timeout))
+            self._socket, lambda: self._start_tls(ssl_context, server_hostname, wait.left(timeout))
         )
         return _WaitingStream(tls_stream)
 
@@ -356,6 +371,7 @@ class _WaitingBackend(NetworkBackend):
         wait = _here.wait
         assert wait is not None, "a call sends"
         wait.is_new = True
+        wait.begin_step(timeout, OpeningTimeout)
         return _WaitingStream(self._backend.connect_tcp(host, port, wait.left(timeout), *rest, **more))
 
 
@@ -365,17 +381,19 @@ class BlockingTransport:
     Args:
         client: the application's own HTTP client, which the application closes, or ``None``.
         options: arguments for the connections made here: ``proxy``, ``verify``, ``cert`` and ``trust_env``. With any other
-            argument of ``httpx2.Client``, a SOCKS proxy, and with a *client*, the limits of a call are looked at when bytes
-            arrive, and another thread can end it once its answer has begun.
+            argument of ``httpx2.Client``, a SOCKS proxy, and with a *client*, a call goes through httpx2. Its limits hold
+            there for each connection that a call opens. For others, over HTTP/2 and with a transport without a trace, they
+            are looked at when bytes of the body arrive, and another thread can end the call once its answer has begun.
     """
 
     def __init__(self, client: httpx2.Client | None, options: Mapping[str, Any]) -> None:
         self._given_client = client
         self._options = options
         has_plain_options = not set(options) - {"proxy", "verify", "cert", "trust_env"}
-        proxies = [options.get("proxy"), *(getproxies().values() if options.get("trust_env", True) else ())]
+        proxies = [options.get("proxy"), *environment_proxies(options).values()]
         has_plain_proxies = all(
-            proxy is None or (isinstance(proxy, str) and not proxy.startswith("socks")) for proxy in proxies
+            proxy is None or (isinstance(proxy, str) and not proxy.lower().startswith("socks"))
+            for proxy in proxies
         )
         self._is_plain = client is None and has_plain_options and has_plain_proxies
         self._process: int | None = None
@@ -407,9 +425,8 @@ class BlockingTransport:
             if not self._is_plain and self._client is None:
                 import httpx2
 
-                limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
                 with refused(httpx2.InvalidURL):
-                    self._client = httpx2.Client(**{"limits": limits, **with_context(self._options)})
+                    self._client = httpx2.Client(**client_arguments(self._options, httpx2.HTTPTransport))
 
     async def send(
         self,
@@ -435,7 +452,7 @@ class BlockingTransport:
         send_once = self._through_client if self._client is not None else self._through_pool
         while True:
             sending = _BlockingSending(wait, url, method, headers, content, timeouts)
-            outer_wait, _here.wait, wait.is_new = _here.wait, wait, False
+            outer_wait, _here.wait = _here.wait, wait
             try:
                 return send_once(sending)
             except lost_errors:
@@ -533,8 +550,9 @@ class BlockingTransport:
 
         assert self._client is not None, "it is ready"
         wait, timeouts = sending.wait, sending.timeouts
+        connect_seconds = wait.left(timeouts.connect)
         timeout = httpx2.Timeout(
-            None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total, read=wait.left(None)
+            None, connect=connect_seconds, write=connect_seconds, pool=timeouts.total, read=wait.left(None)
         )
         request = self._client.build_request(
             sending.method,
@@ -568,8 +586,10 @@ def _close_all(pools: dict[str | None, httpcore2.ConnectionPool]) -> None:
         pool.close()
 
 
-class _BlockingSending(Sending):
+class _BlockingSending(TracedSending):
     """One sending of a request by the call with this *wait*."""
+
+    wait: BlockingWait
 
     def __init__(
         self,
@@ -580,23 +600,22 @@ class _BlockingSending(Sending):
         content: bytes,
         timeouts: Timeouts,
     ) -> None:
-        self.wait = wait
+        super().__init__(wait, timeouts)
         self.url, self.method, self.headers, self.content = url, method, headers, content
-        self.timeouts = timeouts
 
     @property
     def may_repeat(self) -> bool:
         """See :class:`Sending`."""
         return not self.wait.is_new and super().may_repeat
 
-    def note(self, event: str, _: Any) -> None:
-        """Take the trace of a request from httpx2. Some of its transports give no trace."""
-        if event.startswith("connection."):
-            self.wait.is_new = True
-        elif event == "http11.send_request_headers.started":
-            self.begin()
-        elif event == "http11.receive_response_headers.complete":
-            self.was_kept = False
+    def note(self, event: str, facts: Mapping[str, Any]) -> None:
+        """See :class:`TracedSending`. A new connection of a client's gets the waits of the calls that use it."""
+        super().note(event, facts)
+        if ".connect_" in event and event.endswith(".complete"):
+            stream = facts["return_value"]
+            waiting_stream = _WaitingStream(copy(stream))  # itself would be held by what it holds
+            stream.read, stream.write = waiting_stream.read, waiting_stream.write
+            stream.start_tls = waiting_stream.start_tls
 
 
 class _Chunks(AsyncIterator[bytes]):

@@ -29,6 +29,7 @@ from crosswalk.service.endpoint import (
     Redaction,
     RetryState,
     Route,
+    StepTimeout,
     Timeouts,
     as_cancelled,
     completed,
@@ -72,6 +73,14 @@ _DRAIN_SECONDS = 0.1
 again."""
 
 
+_MOST_BYTES: Final = 2**14
+"""The number of bytes that are read from one look at the clock to the next."""
+
+
+_MOST_ERROR_BYTES: Final = 2**20
+"""The number of bytes of an error's body that are read: it says why in its first part."""
+
+
 class _Since:
     """A clock with *start* as its first reading: a reader takes the time of its making for that of the request."""
 
@@ -101,6 +110,8 @@ class Attempt:
         path: the path of its HTTP request, or empty before one is sent.
         content_type: the content type of the answer, in lower case without parameters, or empty before it begins.
         has_token: whether the first token has arrived.
+        silent_since: the time of the last token, or of sending, by the clock of *wait*. The time that the consumer takes
+            is to be added.
         extra: further facts about the attempt.
     """
 
@@ -121,9 +132,12 @@ class Attempt:
         self._answer: HTTPAnswer | None = None
         self._content_length: str | None = None
         self._is_error = False
+        limits = setup.options.limits
+        self._left_bytes = min(_MOST_ERROR_BYTES, limits.line_bytes, limits.total_bytes)  # of an error's body
         self._reader: Reader | None = None
         self._start_time = setup.timer()
-        self._sent_time = self._silent_seconds = 0.0
+        self._sent_time = self.silent_since = 0.0
+        self._pieces: Iterator[bytes] = iter(())  # of a long chunk
         # The time since which the answer has been over, without the sentinel and with it.
         self._end_times: dict[bool, float] = {}
 
@@ -157,8 +171,7 @@ class Attempt:
             self._tool_names = self.extra["tool_names"] = dict(prepared_request.built.tool_names)
         self.path = prepared_request.built.path
         self._start_time = setup.timer()
-        self._sent_time = wait.now()
-        self._silent_seconds = 0.0
+        self._sent_time = self.silent_since = wait.now()
         method, headers = prepared_request.built.method, prepared_request.headers
         if route.sign is not None:  # now: a signature does not last long
             try:
@@ -177,7 +190,6 @@ class Attempt:
         except Exception as error:
             return self._ended_by(error, limit_name)
         finally:
-            self._silent_seconds += wait.now() - self._sent_time
             if wait.resent:
                 self.extra["resent"] = wait.resent
         self._content_length = answer.headers.get("content-length")
@@ -203,22 +215,29 @@ class Attempt:
         wait = self._wait
         if wait.is_cancelled:
             return None, self.cancelled()
+        if self._is_error and not self._left_bytes:
+            return None, None
         assert self._answer is not None, "it has begun"
-        wait_start = wait.now()
-        deadline, limit_name = self._limit(wait_start)
-        if deadline is not None and deadline <= wait_start:  # bytes that have arrived need no wait
-            wait.is_late = True
-            return None, self._ended_by(TimeoutError(), limit_name)
+        deadline, limit_name = self._limit(wait.now())
         try:
-            return await wait.within(deadline, self._answer.chunks.__anext__()), None
+            if wait.refuses(deadline):
+                raise TimeoutError
+            chunk = next(self._pieces, b"") or await wait.within(deadline, self._answer.chunks.__anext__())
         except StopAsyncIteration:
             return None, None
         except LimitError as error:
             return None, self.unread(error, has_read=True)
         except Exception as error:
             return None, self._ended_by(error, limit_name)
-        finally:
-            self._silent_seconds += wait.now() - wait_start
+        if len(chunk) > _MOST_BYTES and self._content_length != str(len(chunk)):
+            self._pieces = iter(
+                [chunk[start : start + _MOST_BYTES] for start in range(0, len(chunk), _MOST_BYTES)]
+            )
+            chunk = next(self._pieces)
+        if self._is_error:
+            chunk = chunk[: self._left_bytes]
+            self._left_bytes -= len(chunk)
+        return chunk, None
 
     def deltas(self, chunk: bytes | None) -> Iterator[ResponseDelta]:
         """Return the deltas of *chunk*, the next bytes of the answer, or ``None`` for its end."""
@@ -254,7 +273,7 @@ class Attempt:
     def note_token(self) -> None:
         """Note that a token has arrived: the wait for the next one begins."""
         self.has_token = True
-        self._silent_seconds = 0.0
+        self.silent_since = self._wait.now()
 
     async def close(self) -> None:
         """Release the connection: back to the pool if the answer was read to its end, else closed."""
@@ -337,7 +356,7 @@ class Attempt:
         """Return the failure of a wait under the limit *limit_name*, ended by *error*. Raises *error* if it is none."""
         if self._wait.is_cancelled:
             return self.cancelled()
-        if self._wait.is_late:
+        if self._wait.is_late and not isinstance(error, StepTimeout):
             failure = self._broken(_too_late(limit_name, self._setup.timeouts))
             return (
                 failure if failure is None or limit_name != "call" else attrs.evolve(failure, is_final=True)
@@ -375,7 +394,7 @@ class Attempt:
         seconds = getattr(timeouts, limit_name) if self._is_stream else None
         if seconds is None:
             return end, end_limit
-        next_token = now + seconds - self._silent_seconds
+        next_token = self.silent_since + seconds
         return (end, end_limit) if end is not None and end < next_token else (next_token, limit_name)
 
     def _new_reader(self, status: int) -> Reader:
@@ -717,7 +736,9 @@ class EventStream(AsyncIterator[StreamEvent]):
                     if failure is None:
                         batch, failure = self._collect(self._attempt.deltas(chunk))
                         if batch:
+                            shown_at = self._wait.now()
                             yield batch
+                            self._attempt.silent_since += self._wait.now() - shown_at
                         if chunk is None:
                             failure = failure or self._error_response()
                             break

@@ -41,7 +41,7 @@ class Timeouts:
     """The time limits of one attempt, and of a whole call, in seconds, or ``None`` for no limit.
 
     Attributes:
-        connect: until the connection is open, and again until the request is written to it.
+        connect: until the connection is open, with the tunnel of a proxy and TLS, and again until the request is written.
         first_token: from sending the request to the first content, reasoning or tool call (streams only).
         between_tokens: from one token to the next (streams only). Keep-alives do not count as tokens. The time that
             the consumer takes does not count either.
@@ -150,6 +150,14 @@ class RetryPolicy:
 # Why an attempt failed, and what is recorded of it.
 
 
+class StepTimeout(TimeoutError):
+    """A step of sending a request took too long: to write it."""
+
+
+class OpeningTimeout(StepTimeout):
+    """A connection was not opened within :attr:`Timeouts.connect`."""
+
+
 def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | None:
     """Return the meaning of a client's *error*, or ``None`` if it is not a failure of the exchange.
 
@@ -164,7 +172,7 @@ def failure_of(error: Exception, host: tuple[str, int | None]) -> ErrorInfo | No
         kind.__name__ for kind in type(error).__mro__ if kind.__module__.startswith(("httpx", "httpcore"))
     }
     server = where(host)
-    if "ConnectTimeout" in names:
+    if "ConnectTimeout" in names or isinstance(error, OpeningTimeout):
         return timeout_info("connect", f"no connection to {server}")
     if "TimeoutException" in names or isinstance(error, TimeoutError):
         return timeout_info("transport", f"{server} took too long")

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from functools import lru_cache
+from io import BytesIO
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -21,7 +22,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, StreamTooLargeError
-from crosswalk.service.endpoint import Timeouts
+from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 
 if TYPE_CHECKING:
     import ssl
@@ -44,76 +45,84 @@ a failed attempt.
 T = TypeVar("T")
 
 
-class CallWait(Protocol):
+class CallWait(ABC):
     """The waits of one call, in an event loop or in a thread.
 
     Attributes:
         is_cancelled: whether the caller has ended the call. Every further wait ends at once.
         is_late: whether the last wait was ended by its time limit, or in an event loop by the caller.
+        is_new: whether the request has opened a connection.
         lock: held while the call is read.
         now: the clock of the limits, in seconds.
         resent: the number of times that the request was sent once more, over another connection.
     """
 
-    is_cancelled: bool
-    is_late: bool
-    resent: int
-
-    @property
-    def lock(self) -> AbstractAsyncContextManager[None]:
-        """See above."""
-
-    @property
-    def now(self) -> Callable[[], float]:
-        """See above."""
+    is_cancelled = is_late = is_new = False
+    lock: AbstractAsyncContextManager[None]
+    now: Callable[[], float]
+    resent = 0
+    _deadline: float | None = None
+    _later_deadline: float | None = None
+    _step_error: type[StepTimeout] | None = None  # that of the step that bounds the present wait further
 
     @property
     def is_read_here(self) -> bool:
         """Whether who asks is called by what reads the call now."""
+        return False
 
+    @abstractmethod
     def begin(self) -> None:
         """Begin the call here."""
 
+    @abstractmethod
     def end(self) -> None:
         """End the call."""
 
+    @abstractmethod
     def is_here(self) -> bool:
         """Return whether the call began here."""
 
+    def refuses(self, deadline: float | None) -> bool:
+        """Return whether the time *deadline* has passed: a wait that would begin now is late, even if it need not wait."""
+        self.is_late = deadline is not None and deadline <= self.now()
+        return self.is_late
+
+    @abstractmethod
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises if it is late, at the time *deadline*, and if the caller ends it."""
 
+    def begin_step(self, seconds: float | None, error_type: type[StepTimeout]) -> None:
+        """Bound the present wait further until :meth:`end_step`, or else raise an error of this type."""
+        end = None if seconds is None else self.now() + seconds
+        if end is not None and (self._deadline is None or end < self._deadline):
+            self._later_deadline, self._deadline, self._step_error = self._deadline, end, error_type
+
+    def end_step(self) -> None:
+        """Note that the step is over, if there is one."""
+        if self._step_error is not None:
+            self._deadline, self._step_error = self._later_deadline, None
+
+    @abstractmethod
     async def pause(self, seconds: float) -> None:
         """Wait for this time, or until the caller ends it."""
 
+    @abstractmethod
     def nested(self, work: Awaitable[T]) -> Awaitable[T]:
         """Return *work* so that its asynchronous generators end with the one that awaits it."""
 
+    @abstractmethod
     def cancel(self) -> None:
         """End the wait, and any that follows."""
 
 
-class TimedWait:
-    """The waits of one call in an event loop. One timer serves all of them: it is set again only when it rings.
-
-    Attributes:
-        is_cancelled: whether the caller has ended the call. Every further wait ends at once.
-        is_late: whether the last wait was ended, by its time limit or the caller.
-        lock: held while the call is read.
-        now: the clock of the limits, in seconds.
-        resent: the number of times that the request was sent once more, over another connection.
-    """
-
-    is_read_here = False
+class TimedWait(CallWait):
+    """The waits of one call in an event loop. One timer serves all of them: it is set again only when it rings."""
 
     def __init__(self) -> None:
-        self.resent = 0
-        self.is_cancelled = self.is_late = False
         self.lock = asyncio.Lock()
-        self.now: Callable[[], float] = time.monotonic  # until it begins
+        self.now = time.monotonic  # until it begins
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._deadline: float | None = None
         self._task: asyncio.Task[Any] | None = None  # the task that waits now
 
     def begin(self) -> None:
@@ -129,22 +138,26 @@ class TimedWait:
         """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *deadline* or if the caller ends it."""
         task = asyncio.current_task()
         assert task is not None, "coroutines run in tasks"
-        self.is_late = False
-        self._task, self._deadline = task, deadline
-        timer = self._timer
-        if deadline is not None and (timer is None or timer.when() > deadline):
-            self._set(deadline)
+        self._task, self.is_late = task, False
+        self.end_step()
+        self._limit(deadline)
         cancel_requests = task.cancelling()
         try:
             return await work
         except asyncio.CancelledError:
             if self.is_late and cancel_requests >= task.cancelling() - 1:
-                raise TimeoutError from None  # it was not the task that was cancelled, but this wait
+                # It was not the task that was cancelled, but this wait.
+                raise (self._step_error or TimeoutError) from None
             raise
         finally:
             self._task = None
             if self.is_late:
                 task.uncancel()
+
+    def begin_step(self, seconds: float | None, error_type: type[StepTimeout]) -> None:
+        """See :class:`CallWait`."""
+        super().begin_step(seconds, error_type)
+        self._limit(self._deadline)
 
     async def pause(self, seconds: float) -> None:
         """Wait for this time, or until the caller ends it."""
@@ -164,6 +177,12 @@ class TimedWait:
         """End the call."""
         if self._timer is not None:
             self._timer.cancel()
+
+    def _limit(self, deadline: float | None) -> None:
+        """End the present wait at the time *deadline*."""
+        self._deadline, timer = deadline, self._timer
+        if deadline is not None and (timer is None or timer.when() > deadline):
+            self._set(deadline)
 
     def _set(self, deadline: float) -> None:
         assert self._loop is not None, "the call has begun"
@@ -419,6 +438,36 @@ class Sending:
         return self.was_kept and time.monotonic() - self._at <= RESEND_SECONDS
 
 
+class TracedSending(Sending):
+    """One sending that httpx2 traces. Some of its transports give no trace.
+
+    Args:
+        wait: the waits of the call.
+        timeouts: its limits.
+    """
+
+    def __init__(self, wait: CallWait, timeouts: Timeouts) -> None:
+        self.wait, self.timeouts = wait, timeouts
+        wait.is_new = False
+
+    def note(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Take the next *event* of the trace."""
+        protocol, step, phase = event.split(".")
+        if phase == "started":
+            if step.startswith("connect_"):
+                self.wait.is_new = True
+                self.wait.begin_step(self.timeouts.connect, OpeningTimeout)
+            elif step == "send_request_headers" and facts["request"].method != b"CONNECT":
+                self.wait.end_step()
+                if protocol == "http11" and not self.wait.is_new:
+                    self.begin()
+        elif phase == "complete" and step == "receive_response_headers":
+            self.wait.end_step()
+            self.was_kept = False
+
+
+EARLY_SECONDS: Final = 0.5
+"""The number of seconds to look for the head of an answer, if the server has stopped reading the request."""
 KEPT_SECONDS: Final = 5.0
 """The number of seconds for which an unused connection stays open."""
 _FREE_BYTES: Final = 32 * 2**20
@@ -564,9 +613,8 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
         import httpx2  # only when something is sent: it takes as long to load as all of Crosswalk
 
         anyio.run(anyio.sleep, 0)  # loads what the first request would load in the event loop
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
         with refused(httpx2.InvalidURL):
-            return httpx2.AsyncClient(**{"limits": limits, **with_context(self._options)})
+            return httpx2.AsyncClient(**client_arguments(self._options, httpx2.AsyncHTTPTransport))
 
     async def _close(self, client: httpx2.AsyncClient) -> None:
         await client.aclose()
@@ -586,7 +634,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
         client = self._given_client or self.client
         timeout = httpx2.Timeout(None, connect=timeouts.connect, write=timeouts.connect, pool=timeouts.total)
         while True:
-            trace = _Trace()
+            trace = _Trace(wait, timeouts)
             request = client.build_request(
                 method, url, headers=headers, content=content, timeout=timeout, extensions={"trace": trace}
             )
@@ -629,18 +677,15 @@ class _Body(AsyncIterator[bytes]):
         await self._steps.aclose()  # or they would end outside the event loop, which they cannot
 
 
-class _Trace(Sending):
-    """The trace of a request from httpx2. Some of its transports give no trace."""
+class _Trace(TracedSending):
+    async def __call__(self, event: str, facts: Mapping[str, Any]) -> None:
+        self.note(event, facts)
+        if event == "http11.send_request_body.failed":
+            import httpcore2
 
-    _is_new = False
-
-    async def __call__(self, event: str, _: Any) -> None:
-        if event.startswith("connection."):
-            self._is_new = True
-        elif event == "http11.send_request_headers.started" and not self._is_new:
-            self.begin()
-        elif event == "http11.receive_response_headers.complete":
-            self.was_kept = False
+            if isinstance(facts["exception"], httpcore2.WriteTimeout):
+                self.wait.begin_step(EARLY_SECONDS, StepTimeout)
+                raise httpcore2.WriteError("too late")  # then httpcore2 reads the answer
 
 
 def check_client(
@@ -667,27 +712,92 @@ def check_client(
         )
 
 
+def client_arguments(options: Mapping[str, Any], transport_class: Callable[..., Any]) -> dict[str, Any]:
+    """Return the arguments of a client of httpx2 with *options*, which uses the proxies that :func:`proxy_for` names.
+
+    Args:
+        options: as for that client.
+        transport_class: its ``HTTPTransport`` or ``AsyncHTTPTransport``.
+    """
+    import httpx2
+
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+    arguments = {"limits": limits, **with_context(options)}
+    proxies = environment_proxies(options)
+    if proxies and options.get("transport") is None:
+        names = ("verify", "cert", "trust_env", "http1", "http2", "limits")
+        shared_arguments = {name: arguments[name] for name in names if name in arguments}
+        transports = {
+            proxy: transport_class(proxy=proxy, **shared_arguments) for proxy in {None, *proxies.values()}
+        }
+        arguments["transport"] = _ProxyTransports(transports, options)
+    return arguments
+
+
+class _ProxyTransports:
+    """A transport of httpx2, asynchronous or not, that gives each request to the one for the proxy of its URL."""
+
+    def __init__(self, transports: Mapping[str | None, Any], options: Mapping[str, Any]) -> None:
+        self._transports = transports
+        self._options = options
+
+    def _of(self, url: httpx2.URL) -> Any:
+        return self._transports[proxy_for(url.scheme, url.host, url.port, self._options)]
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        response: httpx2.Response = self._of(request.url).handle_request(request)
+        return response
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response: httpx2.Response = await self._of(request.url).handle_async_request(request)
+        return response
+
+    def close(self) -> None:
+        for transport in self._transports.values():
+            transport.close()
+
+    async def aclose(self) -> None:
+        for transport in self._transports.values():
+            await transport.aclose()
+
+
+def environment_proxies(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the addresses of the environment's proxies by the schemes ``http``, ``https`` and ``all``.
+
+    Empty if *options* name a proxy, or exclude those of the environment.
+    """
+    if options.get("proxy") is not None or not options.get("trust_env", True):
+        return {}
+    proxies = getproxies()
+    return {name: _proxy_url(proxies[name]) for name in ("http", "https", "all") if name in proxies}
+
+
+def _proxy_url(address: str) -> str:
+    scheme, has_scheme, place = address.strip().rpartition("://")
+    return f"{scheme.lower() if has_scheme else 'http'}://{place}"
+
+
 def proxy_for(scheme: str, host: str, port: int | None, options: Mapping[str, Any]) -> str | None:
     """Return the address of the proxy for a URL of these parts: that of *options*, or of the environment.
 
-    An entry of ``NO_PROXY`` is a host, a domain or a network, and may have a scheme or a port. httpx2 reads some entries
-    differently, such as ``.domain``, which for it does not name the domain itself.
+    An entry of ``NO_PROXY`` is a host, a domain or a network, and may have a scheme or a port. Commas or spaces separate
+    them.
     """
-    proxy = options.get("proxy")
-    if proxy is None and options.get("trust_env", True) and not proxy_bypass(host):
-        proxies = getproxies()
-        real_port = port or (443 if scheme == "https" else 80)
-        if not any(
-            _is_named(entry.strip(), scheme, host, real_port) for entry in proxies.get("no", "").split(",")
-        ):
-            proxy = proxies.get(scheme, proxies.get("all"))
-    return None if proxy is None else str(proxy) if "://" in str(proxy) else f"http://{proxy}"
+    if options.get("proxy") is not None:
+        return _proxy_url(str(options["proxy"]))
+    proxies = environment_proxies(options)
+    proxy = proxies.get(scheme, proxies.get("all"))
+    if proxy is None or proxy_bypass(host):
+        return None
+    real_port = port or (443 if scheme == "https" else 80)
+    entries = getproxies().get("no", "").replace(",", " ").split()
+    return None if any(_is_named(entry, scheme, host, real_port) for entry in entries) else proxy
 
 
 def _is_named(entry: str, scheme: str, host: str, port: int) -> bool:
     """Return whether *entry* of ``NO_PROXY`` names the server. One that cannot be read names none."""
     entry_scheme, has_scheme, place = entry.lower().rpartition("://")
-    if entry_scheme not in ("", "all", scheme) or not entry:
+    if entry_scheme not in ("", "all", scheme):
         return False
     with suppress(ValueError):
         network = place[1:].replace("]/", "/") if "]/" in place else place  # [2001:db8::]/32
@@ -697,9 +807,13 @@ def _is_named(entry: str, scheme: str, host: str, port: int) -> bool:
         name, entry_port = (parts.hostname or "").removeprefix("*").strip("."), parts.port
     except ValueError:
         return False
-    names_any = bool(has_scheme) or place.startswith(("*", ":"))  # the server of any name
-    is_host = names_any if not name else f".{host.rstrip('.')}".endswith(f".{name}")
-    return is_host and entry_port in (None, port)
+    if entry_port not in (None, port):
+        return False
+    with suppress(ValueError):
+        return ip_address(host) == ip_address(name)  # [::1]:8000
+    if not name:
+        return bool(has_scheme) or place.startswith(("*", ":"))  # the server of any name
+    return f".{host.rstrip('.')}".endswith(f".{name}")
 
 
 def with_context(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -846,7 +960,8 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
                     method,
                     target,
                     headers={**_HEADERS, **headers},
-                    data=content,
+                    # It warns of longer bytes, which it would write without a pause.
+                    data=content if len(content) <= 2**20 else BytesIO(content),
                     allow_redirects=False,  # a redirect would carry the key to an unknown address
                     proxy=proxy,
                     timeout=timeout,

@@ -16,6 +16,7 @@ from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.otel import otel_attributes, otel_provider_name
 from crosswalk.request import Adaptation, ChatRequest, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.building import OnUnsupported, build
+from crosswalk.service.credentials import without_credentials
 from crosswalk.service.endpoint import (
     DISCOVERED,
     AttemptFailure,
@@ -31,7 +32,7 @@ from crosswalk.service.endpoint import (
 )
 from crosswalk.service.http import CallWait, Transport
 from crosswalk.service.way_back import leaves
-from crosswalk.text import brief, may_log_content, short_repr, shortened, without_secrets
+from crosswalk.text import brief, may_log_content, short_repr, shortened
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import ToolCall, ToolCallDelta
@@ -707,7 +708,7 @@ def planned(setup: Setup, request: ChatRequest) -> RequestPlan:
     endpoint_number = next((one for one in numbers if not setup.cooling.is_passed_over(one)), numbers[0])
     route, prepared_request = setup.routes[endpoint_number], prepared_requests[endpoint_number]
     headers = {**prepared_request.headers, **dict.fromkeys(route.headers, "<secret>")}
-    body = without_secrets(prepared_request.built.body)
+    body = without_credentials(prepared_request.built.body)
     return RequestPlan(
         endpoint=route.endpoint,
         url=shown_url(prepared_request.url),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from math import isfinite
 from types import MappingProxyType, NoneType
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import orjson
 
@@ -51,9 +51,9 @@ from crosswalk.types.values import (
     TokenLogprob,
     as_utc,
     error_segment,
+    maker,
     new_id,
     now,
-    unchecked,
 )
 
 # ---------------------------------------------------------------------------------- choice
@@ -64,6 +64,8 @@ _TEXT: Final = SegmentType.TEXT  # an enum's members are slow to look up
 _REASONING: Final = SegmentType.REASONING
 _REFUSAL: Final = SegmentType.REFUSAL
 _ASSISTANT: Final = Role.ASSISTANT
+_MESSAGE_MAKER: Final = maker(ChatMessage, "role", "content", "tool_calls")
+_SEGMENT_MAKER: Final = maker(Segment, "type", "content")
 
 
 class CallDraft:
@@ -276,8 +278,9 @@ class ChoiceDraft:
             and not self._later_segments
         ):
             text = "".join(part[1])  # most answers are one text, whose pieces were checked
-            message = unchecked(ChatMessage, role=_ASSISTANT, content=text)
-            return Built(message, (unchecked(Segment, type=_TEXT, content=text),), None, logprobs)
+            return Built(
+                _MESSAGE_MAKER(_ASSISTANT, text, None), (_SEGMENT_MAKER(_TEXT, text),), None, logprobs
+            )
         calls: list[ToolCall] = []
         ids: dict[CallDraft, str] = {}
         taken_ids = {call.id for call in self.calls.values()}
@@ -298,7 +301,7 @@ class ChoiceDraft:
             if isinstance(part, tuple):
                 if not any(part[1]) and later_segment is None:
                     continue  # a correction may empty a text
-                segment = unchecked(Segment, type=part[0], content="".join(part[1]))  # of checked pieces
+                segment = _SEGMENT_MAKER(part[0], "".join(part[1]))  # of checked pieces
             elif position in self._pieces_by_part:
                 segment = whole_segment(self._pieces_by_part[position])
             else:
@@ -309,7 +312,7 @@ class ChoiceDraft:
         if content is None and self._has_blank_content:
             content = ""
         return Built(
-            unchecked(ChatMessage, role=_ASSISTANT, content=content, tool_calls=tuple(calls) or None),
+            _MESSAGE_MAKER(_ASSISTANT, content, tuple(calls) or None),
             segments,
             said(segments, _REFUSAL),
             logprobs,
@@ -395,8 +398,6 @@ def said(segments: Iterable[Segment], kind: SegmentType) -> str | None:
 # adds deltas from several threads. The state of a mapping (``crosswalk.plugin.state``) is an answer, too.
 
 
-T = TypeVar("T")
-
 _PASSTHROUGH_OPTIONS: Final = (
     orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
@@ -422,6 +423,16 @@ _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
 _SYNTHETIC: Final = Provenance.SYNTHETIC
 _ERROR: Final = FinishReason.ERROR
 _COMPLETE_REASONS: Final = (FinishReason.STOP, FinishReason.TOOL_CALLS)
+_METADATA_FIELDS: Final = (
+    "provider_id", "model_id", "request_duration", "time_to_first_token", "extensions", "provenance",
+    "completion_tokens",
+)  # fmt: skip
+_METADATA_MAKER: Final = maker(ResponseMetadata, *_METADATA_FIELDS)
+_RESPONSE_FIELDS: Final = (
+    "id", "message", "finish_reason", "usage", "metadata", "created", "model", "refusal", "content_filter_results",
+    "raw_finish_reason", "segments", "logprobs", "alternatives", "raw_events",
+)  # fmt: skip
+_RESPONSE_MAKER: Final = maker(ChatResponse, *_RESPONSE_FIELDS)
 
 
 class AnswerDraft:
@@ -576,33 +587,31 @@ class AnswerDraft:
         is_checked = (
             self.is_checked and type(id) is type(model) is str and set(map(type, provenance)) <= {str}
         )
-        constructor = unchecked if is_checked and type(usage) is UsageInfo else _constructed
-        metadata = constructor(
-            ResponseMetadata,
-            provider_id=self.provider,
-            model_id=model,
-            request_duration=duration or _ZERO,
-            time_to_first_token=self.time_to_first_token,
-            extensions=adopted(self._extensions if self._is_shared else copy_json(self._extensions)),
-            provenance=MappingProxyType(provenance),
-            completion_tokens=counted_tokens(usage, provenance),
+        is_checked = is_checked and type(usage) is UsageInfo
+        metadata = (_METADATA_MAKER if is_checked else _checked_metadata)(
+            self.provider,
+            model,
+            duration or _ZERO,
+            self.time_to_first_token,
+            adopted(self._extensions if self._is_shared else copy_json(self._extensions)),
+            MappingProxyType(provenance),
+            counted_tokens(usage, provenance),
         )
-        return constructor(
-            ChatResponse,
-            id=id,
-            message=built_choice.message,
-            finish_reason=finish,
-            usage=usage,
-            metadata=metadata,
-            created=self.created or (now() if self.clock is now else as_utc(self.clock())),
-            model=model,
-            refusal=refusal,
-            content_filter_results=tuple(self.verdicts.values()) or None,
-            raw_finish_reason=first_choice.raw_finish,
-            segments=segments,
-            logprobs=built_choice.logprobs,
-            alternatives=with_unknown_parts(alternatives, provenance) if alternatives else (),
-            raw_events=RawEvents(self.raw_events) if self.raw_events else NO_RAW_EVENTS,
+        return (_RESPONSE_MAKER if is_checked else _checked_response)(
+            id,
+            built_choice.message,
+            finish,
+            usage,
+            metadata,
+            self.created or (now() if self.clock is now else as_utc(self.clock())),
+            model,
+            refusal,
+            tuple(self.verdicts.values()) or None,
+            first_choice.raw_finish,
+            segments,
+            built_choice.logprobs,
+            with_unknown_parts(alternatives, provenance) if alternatives else (),
+            RawEvents(self.raw_events) if self.raw_events else NO_RAW_EVENTS,
         )
 
     def head(self, finish_word: str | None) -> ChatResponse:
@@ -663,16 +672,19 @@ class AnswerDraft:
     ) -> None:
         """Mark each of the *counts* that is above the whole that it is a part of."""
         for part_name, whole_name in wholes.items():
-            count = getattr(counts, part_name)
-            if count is None or provenance.get(f"usage.{whole_name}") is _ABSENT:
+            count, whole = getattr(counts, part_name), getattr(self.usage, whole_name)
+            if count is None or whole is None or count <= whole:
                 continue
-            whole = getattr(self.usage, whole_name)
-            if whole is not None and count > whole:
+            if provenance.get(f"usage.{whole_name}") is not _ABSENT:
                 provenance.setdefault(path + part_name, Provenance.MISTYPED)
 
 
-def _constructed(cls: type[T], **fields: Any) -> T:
-    return cls(**fields)
+def _checked_metadata(*values: Any) -> ResponseMetadata:
+    return ResponseMetadata(**dict(zip(_METADATA_FIELDS, values, strict=True)))
+
+
+def _checked_response(*values: Any) -> ChatResponse:
+    return ChatResponse(**dict(zip(_RESPONSE_FIELDS, values, strict=True)))
 
 
 def _holds_non_finite(value: Any) -> bool:

@@ -23,6 +23,7 @@ from crosswalk.types.values import (
     check_count,
     check_number,
     check_text,
+    maker,
     one_of,
     wrong_type,
 )
@@ -539,10 +540,7 @@ def counts_at(paths: Mapping[str, str], usage: UsageInfo, **other_counts: int | 
     return nested_counts
 
 
-_new: Final = object.__new__
-_set_prompt, _set_completion, _set_cached, _set_reasoning, _set_written, _set_cost, _set_details = (
-    vars(UsageInfo)[field.name].__set__ for field in attrs.fields(UsageInfo)
-)
+_USAGE_MAKER: Final = maker(UsageInfo, *(field.name for field in attrs.fields(UsageInfo)))
 
 
 def usage_of(
@@ -554,16 +552,7 @@ def usage_of(
             return UsageInfo(*counts)  # type: ignore[arg-type]  # which refuses them
     if cost is not None and type(cost) is not Cost:
         return UsageInfo(0, 0, cost=cost)  # which refuses it
-    usage = _new(UsageInfo)
-    prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens = counts
-    _set_prompt(usage, prompt_tokens)
-    _set_completion(usage, completion_tokens)
-    _set_cached(usage, cached_tokens)
-    _set_reasoning(usage, reasoning_tokens)
-    _set_written(usage, cache_write_tokens)
-    _set_cost(usage, cost)
-    _set_details(usage, details)
-    return usage
+    return _USAGE_MAKER(*counts, cost, details)
 
 
 def later_usage(old: UsageInfo | None, new: UsageInfo, absent_names: Collection[str] = ()) -> UsageInfo:

@@ -255,6 +255,25 @@ def unchecked(cls: type[T], **fields: Any) -> T:
     return instance
 
 
+def maker(cls: type[T], *names: str) -> Callable[..., T]:
+    """Return a function that makes a value of the slotted attrs class *cls* as :func:`unchecked` does.
+
+    Its arguments are the values of the fields *names*, by position: keywords take longer than all the rest.
+    """
+    kind: Any = cls
+    more_names = [name for name in _defaults(kind) if name not in names]
+    setters = [getattr(kind, name).__set__ for name in (*names, *more_names)]
+    more_values = tuple([_defaults(kind)[name] for name in more_names])
+
+    def make(*values: Any) -> T:
+        instance = _new(cls)
+        for setter, value in zip(setters, values + more_values, strict=True):
+            setter(instance, value)
+        return instance
+
+    return make
+
+
 def altered(value: T, **changes: Any) -> T:
     """Return a copy of the frozen *value* with *changes*, which need no check. ``attrs.evolve`` checks everything again."""
     cls: Any = type(value)

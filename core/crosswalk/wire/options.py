@@ -13,7 +13,7 @@ import attrs
 
 from crosswalk.lazy import pattern
 from crosswalk.plain_errors import ResponseValidationError
-from crosswalk.text import json_type_name, names_secret
+from crosswalk.text import json_type_name, names_credential
 from crosswalk.types.json import EMPTY_OBJECT, as_frozen_object
 from crosswalk.types.values import altered
 from crosswalk.wire.fields import Fields, Place as Path
@@ -551,7 +551,7 @@ def as_headers(value: Mapping[str, str]) -> Mapping[str, str]:
         if not (isinstance(name, str) and _HEADER_NAME.match(name)):
             raise ResponseValidationError(f"extra_headers: no name of a header: {name!r:.60}")
         lowercase_name = name.lower()
-        if names_secret(name):
+        if names_credential(name, in_head=True):
             raise ResponseValidationError(
                 f"extra_headers: {name:.60} may hold a secret: give it as api_key= or headers= of the endpoint or the call"
             )

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from contextvars import Context
 from typing import Any
 
 import httpx
@@ -17,10 +18,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from crosswalk.testing import Answer, ReplayServer
-from crosswalk.testing.exchange import Reset
+from crosswalk.testing.exchange import Cut, Reset
 from crosswalk_observe import OpenTelemetrySink, Watcher, install, requests_adapter, uninstall
 
-from .conftest import Seen, capture
+from .conftest import Seen, Watch, capture
 
 aiohttp = pytest.importorskip("aiohttp")
 requests = pytest.importorskip("requests")
@@ -127,6 +128,76 @@ def test_a_redirect_that_is_followed_is_part_of_the_exchange(
     assert span.start_time is not None
     assert span.start_time // 1000 == int(seen.one.began.timestamp() * 1e6)
     assert seen.one.url.startswith(server.url if "localhost" not in seen.one.url else "http://localhost:")
+
+
+COOKIE = "hop=Hop-Cookie-99-Value; Path=/"
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+@pytest.mark.parametrize("client", FOLLOWING)
+def test_a_redirect_that_is_followed_without_its_body_keeps_what_was_asked(
+    client: str, status: int, server: ReplayServer, telemetry: Telemetry, seen: Seen
+) -> None:
+    hop = Answer((b"moved",), status, {"Location": "/v2" + CHAT, "Set-Cookie": COOKIE})
+    server.add(hop, times=2)
+    server.add(Answer((ANSWER.body.replace(b"Kelp", b"Hop-Cookie-99-Value"),)))
+    FOLLOWING[client](server.url + CHAT)
+    assert len(server.requests) == 3
+    assert (seen.one.status, seen.one.method, seen.one.request.model) == (200, "POST", "tiny")
+    assert seen.one.url == f"{server.url}/v2{CHAT}"
+    assert json.loads(seen.one.request.body or b"") == ASKED
+    assert seen.one.request.headers["content-type"] == "application/json"
+    assert seen.one.response is not None
+    assert seen.one.response.text.startswith("<secret> grows")
+    assert b"Hop-Cookie" not in seen.one.body
+    (span,) = telemetry.spans
+    assert span.attributes is not None
+    assert span.attributes["gen_ai.request.model"] == "tiny"
+
+
+def test_a_credential_of_a_hop_is_one_of_the_exchange(watch: Watch, seen: Seen) -> None:
+    url, content = "https://me:pass-word-12345@one.example", json.dumps(ASKED).encode()
+    watcher = watch(include=["*.example"])
+    first = watcher.begin(
+        "POST", f"{url}{CHAT}?key=query-key-12345", {"X-Api-Key": "wombat-12345-6"}, content
+    )
+    assert first is not None
+    first.answered(303, {"Location": f"https://two.example{CHAT}"})
+    second = watcher.begin("GET", f"https://two.example{CHAT}")
+    assert second is not None
+    second.answered(401, {})
+    second.chunk(b"no: wombat-12345-6, query-key-12345, pass-word-12345")
+    second.ended()
+    assert seen.one.body == b"no: <secret>, <secret>, <secret>"
+    assert seen.one.request.headers == {"x-api-key": "<secret>"}
+
+
+def test_a_redirect_is_followed_by_the_next_request_alone(watch: Watch, seen: Seen) -> None:
+    watcher, content = watch(include=["*.example"]), json.dumps(ASKED).encode()
+    first = watcher.begin("POST", f"https://one.example{CHAT}", {}, content)
+    assert first is not None
+    first.answered(302, {"Location": CHAT})
+    other = watcher.begin("POST", f"https://other.example{CHAT}", {}, content)
+    assert other is not None
+    other.discard()
+    assert watcher.begin("GET", f"https://one.example{CHAT}") is None
+    assert seen == []
+
+
+def test_what_was_asked_before_a_redirect_needs_room_too(watch: Watch, seen: Seen) -> None:
+    watcher = watch(include=["*.example"], most_bytes=5000)
+    content = json.dumps({**ASKED, "user": "x" * 3000}).encode()
+    first = watcher.begin("POST", f"https://one.example{CHAT}", {}, content)
+    assert first is not None
+    first.answered(303, {"Location": CHAT})
+    other = Context().run(watcher.begin, "POST", f"https://other.example{CHAT}", {}, content)
+    assert other is not None
+    second = watcher.begin("GET", f"https://one.example{CHAT}")
+    assert second is not None
+    assert second.answered(200, {}) is False
+    assert watcher.dropped == 1
+    other.ended()
+    assert seen.one.host == "other.example"
 
 
 def test_a_redirect_inside_a_pool_is_part_of_the_exchange(
@@ -274,6 +345,45 @@ def test_a_redirect_inside_a_pool_and_an_attempt_are_told_apart(
         pool.urlopen("POST", CHAT, body=json.dumps(ASKED), retries=repeating())
     assert [(record.status, record.resend_count) for record in seen] == [(503, 0), (200, 1)]
     assert resends(telemetry) == [1]
+
+
+STREAM = capture("openai/made_text_stream.response.sse")
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"), [(Cut(after_events=3), "Kelp"), (Reset(after_events=3), "")], ids=["cut", "reset"]
+)
+def test_a_body_that_breaks_while_urllib3_loads_it_is_known_as_far_as_urllib3_tells(
+    fault: Any, expected: str, server: ReplayServer, telemetry: Telemetry, seen: Seen
+) -> None:
+    server.add(STREAM, fault)
+    with pytest.raises(urllib3.exceptions.ProtocolError):
+        by_urllib3(False, server.url + CHAT)
+    assert (seen.one.status, seen.one.is_complete) == (200, False)
+    assert seen.one.response is not None
+    assert seen.one.response.finish_reason == "error"
+    assert seen.one.response.text.startswith(expected)
+    assert bool(seen.one.body) is bool(expected)
+
+
+def test_the_body_of_a_redirect_inside_a_pool_that_breaks_is_no_answer(
+    server: ReplayServer, telemetry: Telemetry, seen: Seen
+) -> None:
+    server.add(Answer((b"moved", b"away"), 307, {"Location": CHAT}), Cut(after_events=1))
+    with urllib3.connection_from_url(server.url) as pool, pytest.raises(urllib3.exceptions.ProtocolError):
+        pool.urlopen("POST", CHAT, body=json.dumps(ASKED), retries=urllib3.Retry(0, redirect=1))
+    assert (seen.one.status, seen.one.body) == (None, b"")
+
+
+def test_the_last_answer_that_breaks_while_it_is_drained_is_known_already(
+    server: ReplayServer, telemetry: Telemetry, seen: Seen
+) -> None:
+    server.add(Answer((b'{"error": ', b'"busy"}'), 503), Cut(after_events=1))
+    with pytest.raises(urllib3.exceptions.MaxRetryError):
+        by_urllib3(
+            Retry(0, status_forcelist=[503], allowed_methods=None), server.url + CHAT, preload_content=False
+        )
+    assert (seen.one.status, seen.one.body) == (503, b'{"error": ')
 
 
 class Interrupted(Retry):  # type: ignore[misc, valid-type]

@@ -16,7 +16,6 @@ from crosswalk import Registry, hookimpl, normalize
 from crosswalk.plugins import Access, ProviderInfo
 from crosswalk.testing import load_captures
 from crosswalk_observe import ObservedExchange, Watcher
-from crosswalk_observe.reading import Secrets
 
 from .conftest import CAPTURES, Seen, capture, same_as_normalized
 
@@ -311,8 +310,15 @@ def test_a_word_for_no_key_is_not_taken_out_of_the_answer() -> None:
 
 
 def test_a_url_keeps_what_is_no_credential() -> None:
-    url = "https://me:pass-word-12345@h.example:8/p/pass-word-12345?a=1&key=k&token=t&b=%20#f"
-    assert Secrets(url, {}).url() == "https://h.example:8/p/<secret>?a=1&key=<secret>&token=<secret>&b=%20"
+    path, query = "/p/pass-word-12345/v1/chat/completions", "?a=1&key=k&token=t&b=%20#f"
+    exchange = WATCHER.begin(
+        "POST", f"https://me:pass-word-12345@vllm.example{path}{query}", (), b'{"model":"tiny"}'
+    )
+    assert exchange is not None
+    exchange.answered(200, ())
+    exchange.ended()
+    redacted_path = path.replace("pass-word-12345", "<secret>")
+    assert SEEN.pop().url == f"https://vllm.example{redacted_path}?a=1&key=<secret>&token=<secret>&b=%20"
 
 
 # --------------------------------------------------------------- streams of Bedrock's InvokeModel

@@ -15,7 +15,9 @@ import httpx2
 import pytest
 
 from crosswalk import to_json
+from crosswalk.service import names_credential
 from crosswalk.testing import Answer, ReplayServer
+from crosswalk.text import CREDENTIAL_NAMES, CredentialName
 from crosswalk_observe import CaptureFolder, ObservedExchange, Watcher, install, uninstall
 
 from .conftest import Seen, Watch, capture
@@ -100,11 +102,31 @@ BASIC = base64.b64encode(b"me:pass-word-1234").decode()
         ({"Authorization": f"basic {BASIC}"}, f"me:pass-word-1234 or {BASIC}"),
         ({"Authorization": "Basic pass-word-1234"}, "pass-word-1234"),  # not base64
         ({"X-Api-Key": "pass-wor,d-1234"}, "pass-wor,d-1234"),
+        ({"Authorization": f"Basic {BASIC.rstrip('=')}"}, "pass-word-1234"),
+        (
+            {"Authorization": f"Basic  {base64.b64encode('mü:pass-word-1234'.encode('latin-1')).decode()}"},
+            "pass-word-1234",
+        ),
+        (
+            {"Authorization": f"Basic {base64.urlsafe_b64encode(b'm~?>:pass-word-1234').decode()}"},
+            "pass-word-1234",
+        ),
+        ({"Authorization": 'Token token="pass-word-1234", realm="x"'}, "pass-word-1234"),
+        ({"Authorization": "key=pass-word-1234"}, "pass-word-1234"),
+        ({"Authorization": "sso-key me:pass-word-1234"}, "pass-word-1234"),
+        ({"Authorization": 'Digest uri="/v1/chat/completions", response="pass-word-1234"'}, "pass-word-1234"),
+        ({"X-Auth": '{"token": "pass-word-1234"}'}, "pass-word-1234"),
+        ({"Cookie": "sid=%7B%22a%22%3A%22pass-word-1234%22%7D"}, "pass-word-1234"),
+        ({"Authorization": "Basic pass-word-1234!"}, "pass-word-1234!"),
+        ({"Cookie": 'sid="pass-word-1234"; a=b'}, "pass-word-1234"),
+        ({"Cookie": "sid=pass%2Bword-1234"}, "pass+word-1234 pass%2Bword-1234"),
+        ({"X-Secret": "pass-word in four words"}, "pass-word in four words"),
         ([("X-Api-Key", "pass-word-1234"), ("X-Api-Key", "pass-word-5678")], "pass-word-1234 pass-word-5678"),
     ],
 )
 def test_every_part_of_a_header_s_value_is_a_credential(headers: Any, said: str) -> None:
     record = observe(refused(said), status=401, sent=headers)
+    assert "word-1234" not in all_of(record)
     assert "pass-wor" not in all_of(record)
     assert BASIC not in all_of(record)
 
@@ -118,6 +140,24 @@ def test_every_part_of_a_header_s_value_is_a_credential(headers: Any, said: str)
         {"messages": [{"tool_calls": [{"function": {"arguments": json.dumps({"api_key": PLAIN_KEY})}}]}]},
         {"a": json.dumps([json.dumps({"b": [{"PASSWORD": f"Bearer {PLAIN_KEY}"}]})])},
         {"a": json.dumps(json.dumps({"access-token": PLAIN_KEY}))},
+        {"authorization": {"type": "bearer", "token": PLAIN_KEY}},
+        {"authorization": {"value": PLAIN_KEY}},
+        {"secrets": [{"name": "a", "value": PLAIN_KEY}]},
+        {"credentials": {"type": "string", "value": PLAIN_KEY}},
+        {"password": {"type": "string", "default": PLAIN_KEY}},
+        {"auth": {"properties": {}, "type": [{"key": PLAIN_KEY}]}},
+        {"api_keys": [[{"a": {"b": PLAIN_KEY}}]]},
+        {"refresh_token": PLAIN_KEY, "X-Api-Token": PLAIN_KEY, "API Key": PLAIN_KEY, "api.key": PLAIN_KEY},
+        {"headers": [{"name": "Authorization", "value": f"Bearer {PLAIN_KEY}"}]},
+        {"a": [{"header": "x-api-key", "values": [PLAIN_KEY]}]},
+        {"headers": [["X-Team-Key", PLAIN_KEY]]},
+        {"tool": {"extra_headers": {"X-Team-Key": PLAIN_KEY}}},
+        {"a": json.dumps({"auth_token": PLAIN_KEY}) + "\n" + json.dumps({"a": 1}) + "\n[not JSON\n"},
+        {"a": f"Call it with ```json\n{{'token' : '{PLAIN_KEY}', ```"},
+        {"a": f"https://me:{PLAIN_KEY}@h.example/?a=b"},
+        {"tools": [{"type": "mcp", "server_url": f"https://h.example/sse?a=b&api_key={PLAIN_KEY}#c"}]},
+        {"a": json.dumps({"b": f"See http://h.example?token={PLAIN_KEY} or postgres://{PLAIN_KEY}:x@db/a"})},
+        {"a": rf'as "{{\"api_key\": \"{PLAIN_KEY}\"}}" says'},
     ],
 )
 def test_a_credential_in_json_is_replaced_wherever_it_stands(asked: dict[str, Any]) -> None:
@@ -146,11 +186,94 @@ def test_a_name_with_escapes_is_the_same_name() -> None:
         "[the secret is out]",
         '{"secret": {"type": "string"}}',
         '{"api_key": 5, "big": 1.10}',
+        '{"secretary": "Bartholomew", "secret_ingredient": "salt", "password_policy": "long", "tokens": ["a"]}',
+        '{"token_note": "word"} is not "secret_note": "word"',
+        '{"properties": {"password": {"type": "string", "description": "the new one", "enum": ["a"]}}}',
+        '{"required": ["password", "city"], "headers": [["Accept", "text"], ["Authorization", "a", "b"]]}',
+        '{"eos_token": "</s>", "session_id": "s", "prompt_cache_key": "k", "code": "print()", "key": "city"}',
+        '{"name": "key", "value": "city"} {"name": 5, "value": "a secret"}',
+        "https://h.example/@jo/post?city=Rome&max_tokens=5 by jo@h.example, ?key=abc",
     ],
 )
 def test_what_is_no_credential_stays_as_it_was_sent(text: str) -> None:
     asked = json.dumps({"model": "tiny", "messages": [{"content": text}], "temperature": 1.10}, indent=2)
     assert observe(refused("x"), status=401, asked=asked.encode()).request.body == asked.encode()
+
+
+def test_a_credential_too_deep_in_a_text_leaves_the_text() -> None:
+    text = f'{{"secret": "short", "deep": {"[" * 300}1{"]" * 300}}}'
+    asked = json.dumps({"model": "tiny", "a": text})
+    sent = json.loads(observe(refused("x"), status=401, asked=asked.encode()).request.body or b"")
+    assert sent["a"] == text.replace("short", "<secret>")
+
+
+def spellings(words: list[str]) -> list[str]:
+    """*words* as a name, in every way that names are written."""
+    joined = [separator.join(words) for separator in "_-. "]
+    return [*joined, words[0] + "".join(map(str.title, words[1:])), "_".join(words).upper(), f"{joined[0]}_2"]
+
+
+def rows() -> Iterator[tuple[CredentialName, list[str]]]:
+    """Yield each row of the table with the words of each name that it has."""
+    for row in CREDENTIAL_NAMES:
+        for last in row.last.split():
+            for before in row.after.split() or ["our"]:
+                yield row, [last] if before == "-" else [before, last]
+
+
+@pytest.mark.parametrize("place", ["header", "query", "JSON", "set-cookie"])
+def test_each_name_of_the_table_is_that_of_a_credential(place: str) -> None:
+    for row, words in rows():
+        for name in spellings(words):
+            sent, query, asked, answered = {}, "", {"model": "tiny"}, {}
+            header = name.replace(" ", "-")
+            if place == "header" and not (name.islower() or name.isupper()):
+                continue  # the capitals of a header mean nothing
+            if place == "header":
+                sent = {header: PLAIN_KEY}
+            elif place == "query":
+                query = f"?{quote(name)}={PLAIN_KEY}"
+            elif place == "JSON":
+                asked |= {"a": {name: PLAIN_KEY}}
+            else:
+                answered = {"set-cookie": f"{header}=plain-words-alone"}
+            is_one = place != "JSON" or names_credential(name)
+            assert is_one or row.in_head_alone
+            body = refused(f"{PLAIN_KEY} plain-words-alone")
+            record = observe(
+                body, status=401, sent=sent, query=query, asked=json.dumps(asked).encode(), headers=answered
+            )
+            assert (b"<secret>" in record.body) is is_one, name
+            assert ("wombat" in record.url + str(record.request.headers)) is False
+            assert (b"wombat" in (record.request.body or b"")) is not is_one, name
+
+
+@pytest.mark.parametrize("row", CREDENTIAL_NAMES)
+def test_a_name_is_read_by_whole_words(row: CredentialName) -> None:
+    for last in row.last.split():
+        for name in (
+            f"{last}ary",
+            f"un{last}ed_word",
+            f"{last}_policy",
+            f"my_{last}-name",
+            *row.never_after.split(),
+        ):
+            assert not names_credential(name, in_head=True), name
+        for before in row.never_after.split():
+            assert not names_credential(f"{before}_{last}", in_head=True)
+    for name in (
+        "",
+        "_",
+        "42",
+        "id",
+        "monkey",
+        "x-author",
+        "x-authoritative",
+        "x-session-name",
+        "compass",
+        "tokens",
+    ):
+        assert not names_credential(name, in_head=True), name
 
 
 def test_a_request_that_is_not_json_is_not_searched() -> None:
@@ -185,6 +308,14 @@ def test_a_body_that_cannot_be_written_without_its_credential_is_left_out() -> N
         ("sid=session-1234567; Path=/v1/chat/completions; HttpOnly", "session-1234567"),
         ("a=1; Expires=Wed, 09 Jun 2027 10:18:14 GMT, b=session-1234567; Max-Age=1", "session-1234567"),
         ('__Host-a="session-1234567"', "session-1234567"),
+        ("a=sess+99/Value77", "sess%2B99%2FValue77 " + base64.b64encode(b"sess+99/Value77").decode()),
+        ("a=sess%2B99%2FValue77", "sess+99/Value77 " + b"sess+99/Value77".hex()),
+        ("a=abcdefghijklmnop", "abcdefghijklmnop"),
+        ("a=aBcDeF-gHiJkL", "aBcDeF-gHiJkL"),
+        ("session_id=some-plain-words", "some-plain-words"),
+        ("session-1234567", "session-1234567"),
+        ('sid="session-1234567 and more"', "session-1234567"),
+        ("connect.sid=s%3Asession-1234567.abcDEF123", "session-1234567"),
     ],
 )
 def test_a_cookie_that_the_answer_sets_is_a_credential(cookie: str, value: str) -> None:
@@ -192,9 +323,22 @@ def test_a_cookie_that_the_answer_sets_is_a_credential(cookie: str, value: str) 
         refused(f"{value} at /v1/chat/completions in 2027"), status=401, headers={"Set-Cookie": cookie}
     )
     assert record.headers["set-cookie"] == "<secret>"
-    assert value not in all_of(record)
+    assert not any(word in all_of(record) for word in value.split())
     assert b"<secret> at /v1/chat/completions in 2027" in record.body
     assert record.url.endswith("/v1/chat/completions")
+
+
+@pytest.mark.parametrize("value", ["en-US-locale-x", "dark_mode.Enabled", "EUROPE-West"])
+def test_a_cookie_of_plain_words_is_no_credential(value: str) -> None:
+    record = observe(refused(f"{value} is set"), status=401, headers={"Set-Cookie": f"lang={value}; Path=/"})
+    assert record.headers["set-cookie"] == "<secret>"
+    assert f"{value} is set".encode() in record.body
+
+
+def test_a_very_long_credential_is_replaced_by_its_beginning() -> None:
+    secret = PLAIN_KEY * 2000
+    record = observe(refused(secret[:17_000]), status=401, sent={"X-Api-Key": secret})
+    assert b"no such key: <secret>" in record.body
 
 
 SPLIT = [PLAIN_KEY[:3], PLAIN_KEY[3:9], PLAIN_KEY[9:]]
@@ -273,7 +417,17 @@ def test_a_credential_with_needless_escapes_is_replaced() -> None:
     )
     assert record.response is not None
     assert record.response.text == "<secret>"
-    assert record.body == b"<secret>"
+    assert record.body == body.replace(json.dumps(said).encode(), b'"<secret>"')
+
+
+@pytest.mark.parametrize("letters", ["\\u0077ombat", "\\u0022\\u005c\\u0077ombat", "w\\u006Fmbat"])
+def test_a_credential_with_escapes_in_the_arguments_of_a_call_is_replaced(letters: str) -> None:
+    arguments = json.dumps({"k": "KEY"}).replace("KEY", letters + PLAIN_KEY[6:])
+    call = {"index": 0, "id": "t", "function": {"name": "f", "arguments": arguments}}
+    record = observe(event(tool_calls=[call]), END, headers=STREAM, sent={"X-Api-Key": PLAIN_KEY})
+    assert record.response is not None
+    assert json.loads(record.response.tool_calls[0].arguments)["k"].endswith("<secret>")
+    assert PLAIN_KEY[6:] not in all_of(record)
 
 
 # ----------------------------------------------------------------- passwords of addresses and proxies

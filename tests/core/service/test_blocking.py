@@ -236,6 +236,19 @@ def test_an_answer_of_a_client_ends_where_it_is_cancelled(server: ReplayServer) 
     assert events.response.text == "Hel"
 
 
+def test_a_connection_of_a_service_may_serve_its_client_afterwards(server: ReplayServer) -> None:
+    """Whoever has opened it. Then no call limits it."""
+    server.add(Answer.of_json(HELLO), times=3)
+    limited = Timeouts(total=60)
+    with httpx2.Client(verify=False) as client, service_of(server, client=client, timeout=limited) as service:
+        first = service.complete(ASK).text
+        url, sent = f"{server.url}/v1/chat/completions", server.requests[0]
+        second = client.post(url, content=sent.body, headers={"content-type": "application/json"})
+        third = service.complete(ASK).text
+    assert second.json() == HELLO
+    assert (first, third, len(server.requests)) == ("Hello.", "Hello.", 3)
+
+
 # ------------------------------------------------------------------------------------ a forked process
 
 

@@ -6,6 +6,7 @@ import asyncio
 import selectors
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import nullcontext
 from typing import Any, TypeAlias, TypeVar
 
 import attrs
@@ -16,8 +17,10 @@ import pytest
 from crosswalk import ChatResponse, ProviderError, ProviderTimeoutError, ServerError, StreamTooLargeError
 from crosswalk.config import Settings
 from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
-from crosswalk.service.http import HTTPAnswer
+from crosswalk.service.endpoint import OpeningTimeout
+from crosswalk.service.http import HTTPAnswer, TimedWait
 from crosswalk.testing import replay
+from crosswalk.wire.framing import Limits
 from leaving import WAYS, left_open
 from wires import body, chunk
 
@@ -393,3 +396,93 @@ def test_a_stream_that_nobody_closes_ends_quietly_with_its_loop(
     if events is not None:
         assert events.response.finish_reason == "cancelled"
         assert events.response.text == "Hel"
+
+
+# ------------------------------------------------------------------------------------ a limit for opening a connection
+
+
+def test_the_limit_of_opening_a_connection_holds_until_it_is_open() -> None:
+    async def use(loop: Loop) -> float:
+        async def slow(seconds: float) -> None:
+            wait.begin_step(1, OpeningTimeout)
+            await asyncio.sleep(0.5)
+            wait.end_step()
+            wait.end_step()  # a body is written behind the head
+            await asyncio.sleep(seconds)
+
+        wait = TimedWait()
+        wait.begin()
+        await wait.within(None, slow(100))
+        await wait.within(loop.now + 200, slow(100))
+        with pytest.raises(TimeoutError):
+            await wait.within(loop.now + 2, slow(100))
+        wait.end()
+        return loop.now
+
+    assert within(use) == 1000 + 2 * 100.5 + 2
+
+
+@pytest.mark.parametrize(("seconds", "later"), [(1, None), (1, 100), (None, 1), (None, None)])
+def test_the_earlier_limit_ends_the_opening_of_a_connection(
+    seconds: float | None, later: float | None
+) -> None:
+    async def use(loop: Loop) -> float:
+        async def endless() -> None:
+            wait.begin_step(seconds, OpeningTimeout)
+            await asyncio.sleep(1000)
+
+        wait = TimedWait()
+        wait.begin()
+        deadline = None if later is None else loop.now + later
+        is_ended = seconds is not None or later is not None
+        with pytest.raises(OpeningTimeout if seconds else TimeoutError) if is_ended else nullcontext():
+            await wait.within(deadline, endless())
+        wait.end()
+        return loop.now
+
+    assert within(use) == (2000 if seconds is None and later is None else 1001)
+
+
+# ------------------------------------------------------------------------------------ many events at once
+
+
+@pytest.mark.parametrize(
+    ("limits", "code"),
+    [(Timeouts(first_token=0.05), "first_token_timeout"), (Timeouts(first_token=60), None)],
+)
+def test_the_clock_is_asked_between_the_events_of_one_chunk(limits: Timeouts, code: str | None) -> None:
+    """A server's events without content, all at once. The clock goes on whenever it is asked."""
+    deltas = [{}] * 5_000 + [{"content": "Hello."}]
+    events = [chunk(delta) for delta in deltas] + [chunk({}, "stop")]
+    at_once = b"".join(b"data: %s\n\n" % orjson.dumps(event) for event in events)
+    said = Said(headers={"content-type": "text/event-stream"}, pieces=(at_once,))
+
+    class Ticking(Loop):
+        def time(self) -> float:
+            self.now += 0.001
+            return self.now
+
+    async def main() -> ChatResponse:
+        service, _ = service_of({"one": [said]}, timeout=limits, retry=0)
+        async with service, service.stream(ASK) as stream:
+            async for _ in stream:
+                pass
+        return stream.response
+
+    with asyncio.Runner(loop_factory=Ticking) as runner:
+        response = runner.run(main())
+    assert response.text == ("Hello." if code is None else "")
+    assert (None if response.error_info is None else response.error_info.code) == code
+
+
+@pytest.mark.parametrize("limits", [Limits(line_bytes=100), Limits(total_bytes=100), Limits()])
+def test_a_long_error_is_read_for_its_first_part(limits: Limits) -> None:
+    long_error = b'{"error": {"message": "it broke", "code": "broken"}}' + b" " * 3_000_000
+    said = Said(500, {"content-length": str(len(long_error))}, (long_error,))
+
+    async def use(_: Loop) -> ProviderError:
+        service, _network = service_of({"one": [said]}, limits=limits, retry=0)
+        return await failure_of(service)
+
+    info = within(use).info
+    assert (info.code, info.status) == ("broken", 500)

@@ -226,8 +226,11 @@ def test_a_server_that_must_be_asked_what_it_is_has_no_plan(server: ReplayServer
 
 def test_a_plan_holds_no_credential() -> None:
     server = {"name": "s", "url": "https://s.example", "authorization_token": "token-of-mine"}
+    headers = {"Cookie": "cookie-of-mine", "X-Team-Key": "key-of-mine", "X-Team": "ours"}
+    secrets = {"secrets": [{"name": "a", "value": "secret-of-mine"}], "secretary": "Jo"}
     endpoint = Endpoint("anthropic", model="m", api_key=KEY, headers={"X-Org": "org-of-mine"})
-    own = {"anthropic": {"mcp_servers": [server], "metadata": {"user_id": "u"}}}
+    servers = [server, {"headers": headers}, secrets]
+    own = {"anthropic": {"mcp_servers": servers, "metadata": {"user_id": "u"}}}
     plan = planned(endpoint, ChatRequest("Hi", provider_options=own), headers={"X-More": "more-of-mine"})
     assert plan.request.headers == {
         "Content-Type": "application/json",
@@ -237,7 +240,13 @@ def test_a_plan_holds_no_credential() -> None:
         "X-Org": "<secret>",
         "X-More": "<secret>",
     }
-    assert plan.request.body["mcp_servers"] == [{**server, "authorization_token": "<secret>"}]
+    assert plan.request.body["mcp_servers"] == [
+        {**server, "authorization_token": "<secret>"},
+        {"headers": {"Cookie": "<secret>", "X-Team-Key": "<secret>", "X-Team": "ours"}},
+        {"secrets": [{"name": "<secret>", "value": "<secret>"}], "secretary": "Jo"},
+    ]
+    assert own["anthropic"]["mcp_servers"] == servers
+    assert servers[0]["authorization_token"] == "token-of-mine"
     assert plan.request.body["metadata"] == {"user_id": "u"}
     assert "of-mine" not in f"{plan} {plan!r} {plan.request} {plan.request.body}"
 
@@ -260,6 +269,8 @@ LONG = "once upon a time " * 20
         ("mcp_servers[0].authorization_token", "abc", "<secret>"),
         ("mcp_servers[0].headers.X-Api-Key", 12345, "<secret>"),
         ("headers.Ocp-Apim-Subscription-Key", "abc", "<secret>"),
+        ("headers.X-Team-Key", "abc", "<secret>"),
+        ("secretary", "abc", "abc"),
         ("prompt_cache_key", "tides", "tides"),
         ("max_tokens", 9, 9),
         ("tool_choice", NamedTool("f"), "named"),

@@ -152,8 +152,9 @@ def environment_proxy(monkeypatch: pytest.MonkeyPatch) -> Iterator[ReplayServer]
         yield proxy
 
 
-def asked_blocking(endpoint: Endpoint) -> ChatResponse:
-    with SyncLLMService(endpoint, settings=Settings(), client_options={"verify": False}) as service:
+def asked_blocking(endpoint: Endpoint, **options: Any) -> ChatResponse:
+    client_options = {"verify": False, **options}
+    with SyncLLMService(endpoint, settings=Settings(), client_options=client_options) as service:
         return service.complete(ASK)
 
 
@@ -182,6 +183,7 @@ def test_a_proxy_of_the_environment_is_used(
 
 DIRECT = ["127.0.0.1", " 127.0.0.1 ", "a.test,127.0.0.1", "127.0.0.0/8", "127.0.0.1:PORT", "a.test, *"]
 DIRECT += ["http://127.0.0.1", "all://127.0.0.1", "http://127.0.0.1:PORT", ",,127.0.0.1,"]
+DIRECT += ["*:PORT", "a.test 127.0.0.1", "HTTP://127.0.0.1"]
 BY_PROXY = [
     "127.0.0.1:1",
     "https://127.0.0.1",
@@ -193,7 +195,7 @@ BY_PROXY = [
 ]
 
 
-@pytest.mark.parametrize("way", ["httpx2", "aiohttp", "blocking"])
+@pytest.mark.parametrize("way", ["httpx2", "aiohttp", "blocking", "blocking over httpx2"])
 @pytest.mark.parametrize("bypass", DIRECT + BY_PROXY)
 def test_servers_that_no_proxy_names_are_asked_directly(
     server: ReplayServer,
@@ -205,11 +207,24 @@ def test_servers_that_no_proxy_names_are_asked_directly(
 ) -> None:
     for one, text in ((server, "direct"), (environment_proxy, "by proxy")):
         one.add(Answer.of_json(body({"content": text})))
-    monkeypatch.setenv("http_proxy", environment_proxy.url)
+    monkeypatch.setenv("http_proxy", environment_proxy.url.replace("http", "HTTP"))
     monkeypatch.setenv("no_proxy", bypass.replace("PORT", server.url.rpartition(":")[2]))
     endpoint = Endpoint("vllm", model="m", base_url=server.url)
-    response = asked_blocking(endpoint) if way == "blocking" else ask(service_of(endpoint, transport=way))
+    options = {} if way == "blocking" else {"http1": True}
+    response = (
+        asked_blocking(endpoint, **options)
+        if way.startswith("blocking")
+        else ask(service_of(endpoint, transport=way))
+    )
     assert response.text == ("direct" if bypass in DIRECT else "by proxy")
+
+
+def test_a_transport_of_the_application_needs_no_proxy(
+    environment_proxy: ReplayServer, service_of: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", environment_proxy.url)
+    answer = httpx2.MockTransport(lambda _: httpx2.Response(200, json=body({"content": "Hello."})))
+    assert ask(service_of(NOWHERE, client_options={"transport": answer})).text == "Hello."
 
 
 @pytest.mark.parametrize(
@@ -223,6 +238,8 @@ def test_servers_that_no_proxy_names_are_asked_directly(
         ("someone.test", "one.test:8000", True),
         ("::1", "[::1]:8000", False),
         ("::1", "::/64", False),
+        ("::1", "[0:0:0:0:0:0:0:1]:8000", False),
+        ("::1", "[0:0:0:0:0:0:0:1]:80", True),
         ("2001:db8::5", "[2001:db8::]/32", False),
         ("one.test", "HTTP://one.test", False),
         ("one.test", "http://", False),
@@ -236,7 +253,7 @@ def test_servers_that_no_proxy_names_are_asked_directly(
 def test_no_proxy_names_domains_and_networks(
     monkeypatch: pytest.MonkeyPatch, host: str, bypass: str, is_used: bool
 ) -> None:
-    monkeypatch.setenv("http_proxy", "proxy.test:3128")
+    monkeypatch.setenv("http_proxy", " proxy.test:3128 ")
     monkeypatch.setenv("no_proxy", bypass)
     assert proxy_for("http", host, 8000, {}) == ("http://proxy.test:3128" if is_used else None)
 
