@@ -206,7 +206,9 @@ def _container(request: ChatRequest, drops: Drops) -> str | None:
         return None
     for number in reversed(range(len(request.messages))):
         turn = request.messages[number]
-        container = turn.metadata.extensions.get("container") if isinstance(turn, ChatResponse) else None
+        if not isinstance(turn, ChatResponse):
+            continue
+        container = turn.metadata.extensions.get("container")
         if isinstance(container, Mapping) and isinstance(container.get("id"), str) and is_of(turn, request):
             if _lasts(container.get("expires_at")):
                 return str(container["id"])
@@ -226,8 +228,10 @@ def _lasts(expires_at: object) -> bool:
 
 def _mark(blocks: list[dict[str, Any]], mark: CacheMark | None) -> None:
     """Mark the last of *blocks* that may be, for the cache."""
+    if mark is None:
+        return
     block = next((block for block in reversed(blocks) if block.get("type") not in messages.UNMARKED), None)
-    if mark is not None and block is not None:
+    if block is not None:
         block |= written_mark(mark, "messages")
 
 

@@ -61,6 +61,7 @@ from crosswalk_serve.requests import (
     Incoming,
     Seals,
     check_head,
+    first_headers,
     header_options,
     load_body,
     read_body,
@@ -160,7 +161,7 @@ class GatewayExchange(Exchange):
             Refusal: the request is not served.
             starlette.requests.ClientDisconnect: the client left before its request was complete.
         """
-        gateway, headers = self._gateway, self._request.headers
+        gateway, headers = self._gateway, first_headers(self._request)
         request_id.set(self.reply.id)
         self._caller = gateway.caller(self._request)
         check_head(headers, takes_any=self._form.provider == "ollama")

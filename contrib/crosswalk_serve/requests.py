@@ -35,6 +35,7 @@ from crosswalk.formats.requests import READERS, Incoming as Incoming
 from crosswalk.service import Adaptation, Turn
 from crosswalk.service.auxiliary_requests import estimated_tokens
 from crosswalk.types import dump_json, load_json
+from crosswalk.types.json import has_unique_keys
 from crosswalk.types.values import altered
 from crosswalk.wire.fields import FieldError, Fields
 from crosswalk_serve.config import Config, GatewayLimits
@@ -55,6 +56,12 @@ _FORM_TYPE: Final = "multipart/form-data"
 """The content type of a form with files."""
 _CURL_TYPE: Final = "application/x-www-form-urlencoded"
 """What ``curl -d`` says, as Ollama's own documentation has it."""
+
+
+def first_headers(request: Request) -> dict[str, str]:
+    """Return the first value of each header of *request*, by its name in lower case, to look at many of them."""
+    raw_headers = reversed(request.headers.raw)
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in raw_headers}
 
 
 def check_head(
@@ -90,9 +97,10 @@ async def read_body(request: Request, limits: GatewayLimits) -> bytes:
         Refusal: it is too long, or comes too slowly.
         starlette.requests.ClientDisconnect: the client has left.
     """
-    length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > limits.body_bytes and "expect" in request.headers:
-        raise _too_long(limits)  # it waits for our word before it sends anything
+    if "expect" in request.headers:
+        length = request.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > limits.body_bytes:
+            raise _too_long(limits)  # it waits for our word before it sends anything
     pieces: list[bytes] = []
     size, is_too_long = 0, False
     try:
@@ -144,8 +152,8 @@ def load_body(body: bytes, limits: wire.Limits = _LIMITS) -> Fields:
         BadRequestError: it is none, has a key twice, or is longer than *limits* (then its status is 413).
     """
     try:
-        wire.load_event(body, limits)
-        return Fields(load_json(body, unique_keys=True))
+        value = wire.load_event(body, limits)
+        return Fields(value if has_unique_keys(body, value) else load_json(body, unique_keys=True))
     except FieldError as error:
         problem, status = error.problem, 400
     except NestingTooDeepError as error:

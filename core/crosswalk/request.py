@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, cast
@@ -33,7 +32,7 @@ from crosswalk.types.json import (
 )
 from crosswalk.types.message import CallKind, ChatMessage, Role, TextPart, as_call_kind
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.values import altered, checks_keywords, one_of
+from crosswalk.types.values import altered, checks_keywords, need_bool, need_name, number, one_of
 from crosswalk.wire.chat import read_choice, read_custom_tool, read_format, read_message, read_role, read_tool
 from crosswalk.wire.fields import FieldError, Fields, path_of
 from crosswalk.wire.options import OPTIONS, RequestTable, as_headers, option_named
@@ -110,7 +109,8 @@ class Adaptation:
 
     def __attrs_post_init__(self) -> None:
         for name in ("asked", "sent"):
-            object.__setattr__(self, name, _shown(self.field, getattr(self, name)))
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, _shown(self.field, value))
 
     @classmethod
     def dropped(cls, field: str, reason: str, *, asked: Any = None, refuses: bool = False) -> Adaptation:
@@ -135,7 +135,8 @@ _ADAPTATION_FIELDS: Final = tuple(field.name for field in attrs.fields(Adaptatio
 
 def adaptations_of(response: ChatResponse) -> tuple[Adaptation, ...]:
     """Return the adaptations of the request that *response* answers, from its last attempt."""
-    named: Any = response.attempts[-1].extra.get("adaptations", ()) if response.attempts else ()
+    extra = response.attempts[-1].extra if response.attempts else EMPTY_OBJECT
+    named: Any = extra.thawed()["adaptations"] if "adaptations" in extra else ()
     return tuple(Adaptation(**one) for one in named)
 
 
@@ -178,7 +179,7 @@ class HTTPRequest:
 
     def adapted(self, *more: Adaptation) -> HTTPRequest:
         """Return the same request with *more* adaptations."""
-        return attrs.evolve(self, adaptations=(*self.adaptations, *more)) if more else self
+        return altered(self, adaptations=(*self.adaptations, *more)) if more else self
 
     def __repr__(self) -> str:
         # Neither headers, which may hold credentials, nor the conversation.
@@ -223,18 +224,6 @@ _ACCEPTED_FORMS: Final = (
 )
 
 
-def need_name(_: Any, attribute: attrs.Attribute[str], value: object) -> None:
-    """An attrs validator: a text that is not empty."""
-    if not isinstance(value, str) or not value:
-        raise ResponseValidationError(f"{attribute.name} must be a text that is not empty")
-
-
-def need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
-    """An attrs validator: a boolean."""
-    if type(value) is not bool:
-        raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
-
-
 def as_tuple(name: str, value: Any) -> tuple[Any, ...]:
     """Convert the list *value* of the field *name* to a tuple.
 
@@ -244,21 +233,6 @@ def as_tuple(name: str, value: Any) -> tuple[Any, ...]:
     if not isinstance(value, Iterable):
         raise ResponseValidationError(f"{name} must be a list, not {json_type_name(value)}")
     return tuple(value)
-
-
-def number(least: float, most: float | None = None, *, whole: bool = False) -> Any:
-    """Return a validator: ``None``, or a number from *least* to *most*."""
-    kinds: tuple[type, ...] = (int,) if whole else (int, float)
-
-    def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-        top = math.inf if most is None else most
-        if value is not None and not (type(value) in kinds and least <= value <= top and value != math.inf):
-            bounds = f"at least {least}" if most is None else f"from {least} to {most}"
-            raise ResponseValidationError(
-                f"{attribute.name} must be a {'whole ' if whole else ''}number, {bounds}"
-            )
-
-    return check
 
 
 def turns_of(given: Messages) -> tuple[Turn, ...]:
@@ -660,6 +634,8 @@ def as_tools(value: Iterable[ToolDefinition | Mapping[str, Any]]) -> tuple[ToolD
     Raises:
         ResponseValidationError: an item does not define a tool, or two have one name.
     """
+    if value == ():
+        return ()
     tools = tuple(
         as_definition(tool, f"tools[{index}]") for index, tool in enumerate(as_tuple("tools", value))
     )
@@ -675,6 +651,8 @@ def as_hosted_tools(value: Iterable[HostedTool | str]) -> tuple[HostedTool, ...]
     Raises:
         ResponseValidationError: an item is not a hosted tool, or two are of the same kind.
     """
+    if value == ():
+        return ()
     given = (value,) if isinstance(value, str) else as_tuple("hosted_tools", value)
     tools = tuple(tool if isinstance(tool, HostedTool) else HostedTool(tool) for tool in given)
     if len({tool.kind for tool in tools}) != len(tools):
@@ -811,6 +789,8 @@ def _as_turns(value: Messages) -> tuple[Turn, ...]:
 
 
 def _as_stop(value: str | Iterable[str]) -> tuple[str, ...]:
+    if value == ():
+        return ()
     words = (value,) if isinstance(value, str) else as_tuple("stop", value)
     if not all(type(word) is str and word for word in words):
         raise ResponseValidationError("stop must be texts that are not empty")
@@ -823,6 +803,8 @@ def as_cache_marks(value: Iterable[CacheMark | str | int]) -> tuple[CacheMark, .
     Raises:
         ResponseValidationError: an item is not a cache mark.
     """
+    if value == ():
+        return ()
     given: tuple[Any, ...] = (value,) if isinstance(value, str) else as_tuple("cache_marks", value)
     return tuple(mark if isinstance(mark, CacheMark) else CacheMark(mark) for mark in given)
 
@@ -832,13 +814,22 @@ def _as_effort(value: str | None) -> ReasoningEffort | None:
 
 
 def _as_options(value: Mapping[str, JSONObject]) -> Mapping[str, FrozenObject]:
+    if value is EMPTY_OBJECT:
+        return EMPTY_OBJECT
     given: object = value
     if not isinstance(given, Mapping) or not all(isinstance(of, Mapping) for of in given.values()):
         raise ResponseValidationError("provider_options are JSON objects by provider id")
     return cast("Mapping[str, FrozenObject]", as_frozen_object(value))  # not a proxy, which cannot be pickled
 
 
-def _as_extra_options(value: JSONObject) -> FrozenObject:
+def as_extra_options(value: JSONObject) -> FrozenObject:
+    """Convert *value* to the options of a request that are no fields of it.
+
+    Raises:
+        ResponseValidationError: it is no object, or there is no such option.
+    """
+    if value is EMPTY_OBJECT:
+        return EMPTY_OBJECT
     given: Any = value
     if not isinstance(given, Mapping):
         raise ResponseValidationError(f"extra_options must be an object, not {json_type_name(given)}")
@@ -1008,7 +999,7 @@ def with_extra(fields: Mapping[str, Any]) -> dict[str, Any]:
     own = {name: value for name, value in fields.items() if name in _FIELDS}
     places = ((option_named(name), value) for name, value in fields.items() if name not in _FIELDS)
     if more := {place.name: value for place, value in places if place is not None and value is not None}:
-        own["extra_options"] = {**_as_extra_options(own.get("extra_options", EMPTY_OBJECT)), **more}
+        own["extra_options"] = {**as_extra_options(own.get("extra_options", EMPTY_OBJECT)), **more}
     return own
 
 
@@ -1089,7 +1080,7 @@ class ChatRequest:
         factory=dict, kw_only=True, converter=_as_options, hash=False
     )
     extra_options: FrozenObject = attrs.field(
-        factory=FrozenObject, kw_only=True, converter=_as_extra_options, hash=False
+        factory=FrozenObject, kw_only=True, converter=as_extra_options, hash=False
     )
     extra_headers: Mapping[str, str] = attrs.field(
         factory=FrozenObject, kw_only=True, converter=as_headers, hash=False

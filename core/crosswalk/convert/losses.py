@@ -400,12 +400,21 @@ def losses(before: ChatResponse, after: ChatResponse) -> tuple[Loss, ...]:
         if answer.index in others
     }
     for loss in _losses(before, after):
-        if loss.path not in by_path:
+        if loss.path in by_path:
+            continue
+        known_loss = loss if loss.rule is not UNNAMED else _certain(loss.path, loss.reason)
+        if known_loss is None:
             old, new = pairs.get("".join(loss.path.partition(".")[:2]), (before, after))
-            is_stated = loss.rule is not UNNAMED
-            rule = loss.rule if is_stated else rule_of(loss.path, loss.reason, old, new)
-            by_path[loss.path] = Loss(loss.path, loss.reason, rule)
+            known_loss = Loss(loss.path, loss.reason, rule_of(loss.path, loss.reason, old, new))
+        by_path[loss.path] = known_loss
     return tuple(by_path.values())
+
+
+@lru_cache(maxsize=4096)
+def _certain(path: str, reason: LossReason) -> Loss | None:
+    """Return the loss of *path* with its rule, or ``None`` if that depends on the answers."""
+    first_rule = next(iter(_rules_about(path, reason)), UNNAMED)
+    return Loss(path, reason, first_rule) if first_rule.holds is None else None
 
 
 def _losses(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
@@ -449,9 +458,10 @@ def _beside(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     if old_metadata.request_duration and old_metadata.request_duration != new_metadata.request_duration:
         yield Loss("metadata.request_duration", LossReason.DROPPED)
     yield from _fields("metadata.", old_metadata, new_metadata, "time_to_first_token")
-    extensions, new_extensions = old_metadata.extensions.thawed(), new_metadata.extensions.thawed()
-    yield from _tier(extensions, new_extensions)
-    yield from _values("metadata.extensions", extensions, new_extensions)
+    if old_metadata.extensions:
+        extensions, new_extensions = old_metadata.extensions.thawed(), new_metadata.extensions.thawed()
+        yield from _tier(extensions, new_extensions)
+        yield from _values("metadata.extensions", extensions, new_extensions)
     for path, mark in old_metadata.provenance.items():
         if new_metadata.provenance.get(path) is not mark:
             reason = LossReason.FILLED_IN if mark in _UNSENT_MARKS else LossReason.DROPPED

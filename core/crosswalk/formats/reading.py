@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
-from operator import is_
+from operator import attrgetter, is_
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -30,6 +30,7 @@ from crosswalk.request import (
     ToolDefinition,
     Turn,
     UnsupportedRequestError,
+    as_extra_options,
 )
 from crosswalk.types.json import copy_json, dump_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
@@ -173,9 +174,7 @@ class ClientRequest(ChatRequest):
         adaptations = (*http_request.adaptations, *self.notes)
         if not adaptations:
             return http_request
-        return attrs.evolve(
-            http_request, adaptations=tuple(_at_client(one, self.messages) for one in adaptations)
-        )
+        return altered(http_request, adaptations=tuple(_at_client(one, self.messages) for one in adaptations))
 
     def _with_headers(self, http_request: HTTPRequest) -> HTTPRequest:
         """Return *http_request* with the options of the client's headers, if the server speaks the client's form."""
@@ -351,12 +350,13 @@ class ClientRequest(ChatRequest):
             options["logprobs"] = True
             paths.setdefault("logprobs", paths["top_logprobs"])
         if options:
-            http_request = build(attrs.evolve(self, extra_options={**self.extra_options, **options}))
+            extra_options = as_extra_options({**self.extra_options, **options})
+            http_request = build(altered(self, extra_options=extra_options))
         renamed_adaptations = (
             attrs.evolve(one, field=paths.get(one.field, one.field)) for one in http_request.adaptations
         )
         adaptations = (*dict.fromkeys(renamed_adaptations), *dropped_adaptations)
-        return self._with_unread(attrs.evolve(http_request, adaptations=adaptations), shared_fields)
+        return self._with_unread(altered(http_request, adaptations=adaptations), shared_fields)
 
     def _is_shared(self, unread: Unread, source: str, target: RequestTable) -> bool:
         """Return whether *unread* goes on as it is to a server with the table *target*, near the format *source*."""
@@ -461,8 +461,10 @@ class ClientRequest(ChatRequest):
 
     def _with_unread(self, http_request: HTTPRequest, unread: Iterable[Unread]) -> HTTPRequest:
         """Return *http_request* with each *unread* value in its place, as far as the lists there have the same items."""
-        body = copy_json(http_request.body)
         unread_queue = sorted(unread, key=lambda one: one.place)
+        if not unread_queue:
+            return http_request
+        body = copy_json(http_request.body)
         unplaced_fields = []
         while unread_queue:
             if not _put(body, self.said, unread_queue[0].place, unread_queue):
@@ -523,6 +525,7 @@ def table_of(http_request: HTTPRequest) -> RequestTable | None:
     return http_request.table or table_of_path(http_request.path)
 
 
+@lru_cache(maxsize=256)  # bounded, because a path may hold a name that a client chooses
 def table_of_path(path: str) -> RequestTable | None:
     """Return the table of the servers with an endpoint at *path*, or ``None`` if it is another one."""
     bare_path = path.partition("?")[0]
@@ -725,6 +728,7 @@ T = TypeVar("T")
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _NO_FIELDS: Final[Mapping[str, Any]] = MappingProxyType({})
 _FIELDS = attrs.fields_dict(ChatRequest)
+_FIELDS_OF: Final = attrgetter(*_FIELDS)
 
 
 _TAKERS: Final[dict[str, Callable[[Fields, str], Any]]] = {
@@ -745,8 +749,9 @@ def options(fields: Fields, format: str, prefix: str = "") -> dict[str, Any]:
     bounds of a :class:`ChatRequest`, such as -1 for no limit: each server checks its own.
     """
     option_values: dict[str, Any] = {}
+    given_names = {*fields}
     for name, place in _taken_names(format, prefix):
-        if name in fields and place not in option_values:
+        if name in given_names and place not in option_values:
             value = _TAKERS[place](fields, name)
             try:
                 option_values[place] = option(fields, name, place, value)
@@ -815,6 +820,7 @@ def word(fields: Fields, name: str, words: Mapping[str, T]) -> T | None:
     return words[sent_word]
 
 
+@cache
 def read_words(option: str, format: str) -> dict[str, str]:
     """What each word of *format* for *option* means."""
     words = TABLES[format].words(option)
@@ -945,7 +951,7 @@ def incoming(
         request = ChatRequest(**{name: value for name, value in fields.items() if value is not None})
         client_request = unchecked(
             ClientRequest,
-            **{name: getattr(request, name) for name in _FIELDS},
+            **dict(zip(_FIELDS, _FIELDS_OF(request), strict=True)),
             form=form,
             said=raw_body,
             unread=tuple(body.unread()),

@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache, partial
 from importlib import import_module, invalidate_caches
 from inspect import Parameter, getattr_static, signature
 from types import FunctionType, ModuleType
@@ -90,9 +91,11 @@ def requests_of(module: str) -> Callable[[Any], Any]:
     static method: ``build_request = staticmethod(requests_of("my_plugin.requests"))``.
     """
 
+    imported = cache(partial(import_module, module))
+
     @hookimpl
     def build_request(request: Any) -> Any:
-        return import_module(module).build_request(request)
+        return imported().build_request(request)
 
     return build_request
 
@@ -120,6 +123,7 @@ class Mapper:
             no registry.
         shipped: the provider as Crosswalk ships it, which recognizes its dialect for servers that also speak it, or
             ``None`` if this is that, or if Crosswalk does not ship it.
+        learned: what is found out once about the requests of this provider, by name.
     """
 
     provider: str
@@ -136,6 +140,7 @@ class Mapper:
     ignored: tuple[str, ...] = ()
     lookup: Callable[[str], Mapper] | None = None
     shipped: Mapper | None = None
+    learned: dict[str, Any] = attrs.field(factory=dict, init=False)
     _dialects: dict[str, tuple[Mapper, Mapper]] = attrs.field(factory=dict, init=False)
     _framing_count: int = attrs.field(init=False)  # of the arguments of the framing
 

@@ -38,6 +38,7 @@ from crosswalk.service.model_fit import (
 )
 from crosswalk.service.turns import (
     Drops,
+    are_texts,
     arguments_text,
     arguments_wrapped,
     content_parts,
@@ -643,12 +644,16 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     """Return the plugin's HTTP request for *request*, reduced to the parts, calls, ids and tools that the provider takes."""
     info = mapper.info
     request = _with_declared_arguments(request)
-    sorted_request, part_adaptations = with_own_parts(
-        request, info.way_back, is_official=is_official, takes_media=takes_media
-    )
-    request = naming_provider(with_whole_rounds, sorted_request, mapper.provider)
-    if info.call_ids is not None:
-        request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
+    sorted_request = request
+    part_adaptations: tuple[Adaptation, ...] = ()
+    is_plain = are_texts(request.messages)
+    if not is_plain:
+        sorted_request, part_adaptations = with_own_parts(
+            request, info.way_back, is_official=is_official, takes_media=takes_media
+        )
+        request = naming_provider(with_whole_rounds, sorted_request, mapper.provider)
+        if info.call_ids is not None:
+            request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
     foreign_tools = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
     if foreign_tools:
         known_tools = tuple(tool for tool in request.hosted_tools if tool not in foreign_tools)
@@ -662,7 +667,9 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
         for tool in foreign_tools
         for option in ("hosted_tools", *limits_of(tool))
     ]
-    unsent_adaptations = not_sent(sorted_request, http_request.body, http_request.adaptations)
+    unsent_adaptations = (
+        () if is_plain else not_sent(sorted_request, http_request.body, http_request.adaptations)
+    )
     detail_adaptations = unsaid(sorted_request, table_of(http_request), http_request.adaptations)
     return http_request.adapted(
         *tool_adaptations, *part_adaptations, *unsent_adaptations, *detail_adaptations

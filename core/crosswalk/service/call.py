@@ -57,6 +57,7 @@ from crosswalk.service.setup import (
 from crosswalk.service.way_back import answer_with_names
 from crosswalk.text import clean_message, counted
 from crosswalk.types.delta import ResponseDelta
+from crosswalk.types.json import FrozenObject
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import EventMaker, StreamEvent, StreamEventType
 from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
@@ -860,7 +861,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             current_attempt.seconds * 1000,
             outcome,
             message,
-            extra,
+            FrozenObject.adopt(extra),
         )
         self._attempts.append(attempt)
         for observation in self._observations:

@@ -9,7 +9,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
-from weakref import WeakKeyDictionary
 
 import attrs
 
@@ -64,9 +63,6 @@ _PATHS_WITHOUT_THINKING: Final = {"outputconfig.effort"}
 _MEDIA_KINDS: Final[dict[type, str]] = {ImagePart: "image", AudioPart: "audio", FilePart: "file"}
 
 
-_FACTS_BY_MAPPER: Final[WeakKeyDictionary[Mapper, dict[str, Facts]]] = WeakKeyDictionary()
-
-
 def facts_of(mapper: Mapper) -> Facts:
     """Return the facts about the models of *mapper*'s provider, from the user's file and from the plugin.
 
@@ -75,10 +71,11 @@ def facts_of(mapper: Mapper) -> Facts:
         PluginError: the plugin's file cannot be read.
     """
     user_file = os.environ.get(USER_FILE_VARIABLE, "")
-    facts_by_file = _FACTS_BY_MAPPER.setdefault(mapper, {})
-    if user_file not in facts_by_file:
-        facts_by_file[user_file] = with_own_facts(shipped_facts(mapper), user_file, mapper.provider)
-    return facts_by_file[user_file]
+    known: tuple[str, Facts] | None = mapper.learned.get("facts")
+    if known is None or known[0] != user_file:
+        known = user_file, with_own_facts(shipped_facts(mapper), user_file, mapper.provider)
+        mapper.learned["facts"] = known
+    return known[1]
 
 
 def max_tokens_of(
@@ -290,24 +287,22 @@ def _told(request: ChatRequest, response_format: ResponseFormat) -> ChatRequest:
     return with_instructions(request, as_words(thaw(response_format.schema)))
 
 
-_TABLES: Final[WeakKeyDictionary[Mapper, RequestTable | None]] = WeakKeyDictionary()
-
-
 def _table_of(mapper: Mapper) -> RequestTable | None:
     """Return the table of the server that *mapper* asks, or ``None`` if only that server has the format.
 
     Raises:
         PluginError: the plugin fails to build a request.
     """
-    if mapper not in _TABLES:
+    if "table" not in mapper.learned:
         try:
             http_request = built(ChatRequest("-", model="-", provider=mapper.provider), mapper)
         except PluginError:
             raise
         except CrosswalkError:
             return None
-        _TABLES[mapper] = table_of(http_request)
-    return _TABLES[mapper]
+        mapper.learned["table"] = table_of(http_request)
+    table: RequestTable | None = mapper.learned["table"]
+    return table
 
 
 class Fit:
@@ -332,9 +327,7 @@ class Fit:
         self._form: dict[str, Any] = {}
         self._limits: tuple[Limit, ...] = ()
         self._is_off = self._has_budget = False
-        effort = request.reasoning_effort
-        is_asked = effort is not None and effort is not ReasoningEffort.NONE
-        self._is_thinking = is_asked or bool(request.thinking_budget) or bool(self._statements())
+        self._is_thinking = False
         if match is not None:
             self._fit(match.rules)
 
@@ -342,7 +335,7 @@ class Fit:
         """Return *http_request* with what the class of the model needs in the body, and with all that was changed."""
         body = self._shown(http_request.body)
         body = body if self._match is None else self._fitted(body, self._match.rules)
-        return attrs.evolve(
+        return altered(
             http_request,
             body=body,
             adaptations=(*self._left(http_request.adaptations), *self._adaptations),
@@ -364,6 +357,10 @@ class Fit:
         shown = None if row is None else get(body, row.path)
         if row is None or not row.beside or shown is None:
             return body
+        if self._match is None:
+            request = self._original_request
+            is_asked = request.reasoning_effort not in (None, ReasoningEffort.NONE)
+            self._is_thinking = is_asked or bool(request.thinking_budget) or bool(self._statements())
         switches = [path for path in row.beside if not self._is_thinking or get(self._form, path) is not None]
         body = copy_json(body)
         if not self._is_thinking:

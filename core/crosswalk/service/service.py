@@ -349,11 +349,13 @@ def with_options(setup: Setup, asked: Asked, options: CallOptions) -> tuple[Setu
         ConfigurationError: an option with a wrong value.
         ResponseValidationError: a wrong value of a request's option.
     """
-    request = as_request(asked)
-    if not options:
-        return setup, request
     fields: dict[str, Any] = dict(options)
     timeout, retry, headers = (fields.pop(name, None) for name in ("timeout", "retry", "headers"))
+    if fields and not isinstance(asked, ChatRequest | Mapping):
+        request = ChatRequest(asked, **with_extra(fields))
+    else:
+        request = as_request(asked)
+        request = attrs.evolve(request, **_beside(request, fields)) if fields else request
     changes: dict[str, Any] = {}
     if timeout is not None:
         changes["timeouts"] = Timeouts.of(timeout)
@@ -361,10 +363,7 @@ def with_options(setup: Setup, asked: Asked, options: CallOptions) -> tuple[Setu
         changes["retry"] = RetryPolicy.of(retry)
     if headers:
         changes["routes"] = tuple(_with_headers(route, headers) for route in setup.routes)
-    return (
-        attrs.evolve(setup, **changes) if changes else setup,
-        attrs.evolve(request, **_beside(request, fields)) if fields else request,
-    )
+    return attrs.evolve(setup, **changes) if changes else setup, request
 
 
 def _beside(request: ChatRequest, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -43,7 +43,7 @@ from crosswalk.types.message import (
     VideoPart,
 )
 from crosswalk.types.response import ChatResponse
-from crosswalk.types.values import FinishReason, Segment, SegmentType, altered
+from crosswalk.types.values import FinishReason, Segment, SegmentType, altered, unchecked
 from crosswalk.wire.fields import Place, path_of
 from crosswalk.wire.options import (
     DETAILS,
@@ -72,7 +72,7 @@ SUMMARY = "Summary of the conversation so far:"
 """The words before a summary that another provider has made of earlier turns."""
 _SHOWN_SENTENCE = "The result is shown in the next message of the user."
 _SENTENCES: Final = {
-    sentence: re.compile(rf"^{re.escape(sentence)}{rest}", re.MULTILINE)
+    sentence.encode(): re.compile(rf"^{re.escape(sentence)}{rest}", re.MULTILINE)
     for sentence, rest in {
         **dict.fromkeys((NO_ANSWER, _BEGIN_SENTENCE, _NO_WORDS, NOT_RUN, SUMMARY, _SHOWN_SENTENCE), ""),
         "What call ": r"\S+ gave:$",
@@ -172,8 +172,21 @@ def reasoning_of(turn: Turn) -> str:
 def content_parts(message: ChatMessage) -> tuple[ContentPart, ...]:
     """Return the content of *message* as parts. A text is one part, an empty text no part."""
     content = message.content
-    parts = (TextPart(content or ""),) if content is None or isinstance(content, str) else content
-    return tuple(part for part in parts if not isinstance(part, TextPart) or part.text)
+    if content is None or isinstance(content, str):
+        return (unchecked(TextPart, text=content),) if content else ()
+    return tuple(part for part in content if not isinstance(part, TextPart) or part.text)
+
+
+def are_texts(turns: Iterable[Turn]) -> bool:
+    """Whether *turns* are messages of text alone, those of the system first: every server takes them as they are."""
+    is_begun = False
+    for turn in turns:
+        if not isinstance(turn, ChatMessage) or not isinstance(turn.content, str) or not turn.content:
+            return False
+        if turn.role is Role.TOOL or turn.tool_calls or turn.name or (is_begun and turn.role is Role.SYSTEM):
+            return False
+        is_begun = turn.role is not Role.SYSTEM
+    return True
 
 
 def system_text(turns: Iterable[Turn]) -> tuple[list[str], list[Turn]]:
@@ -332,7 +345,7 @@ def sentences_added(body: Any, content: bytes, read_caller_content: Callable[[],
     """
     sentences: dict[str, str] = {}
     for beginning, pattern in _SENTENCES.items():
-        if beginning.encode() in content:
+        if beginning in content:
             caller_sentences = {
                 match[0] for _, text in _texts(read_caller_content()) for match in pattern.finditer(text)
             }
@@ -380,11 +393,11 @@ def part_marks(request: ChatRequest, table: RequestTable | str) -> Mapping[int, 
 
 def mark_behind(request: ChatRequest, turn: Turn) -> CacheMark | None:
     """Return the mark of *request* behind *turn*. That of the system stands behind its last message."""
-    system_turns = [other for other in request.messages if message_of(other).role is Role.SYSTEM]
     for mark in request.cache_marks:
         marked_turn = request.messages[mark.after] if isinstance(mark.after, int) else None
         if mark.after == "system":
-            marked_turn = next(reversed(system_turns), None)
+            system_turns = (one for one in reversed(request.messages) if message_of(one).role is Role.SYSTEM)
+            marked_turn = next(system_turns, None)
         if mark.part is None and marked_turn is turn:
             return mark
     return None
@@ -601,10 +614,11 @@ def put_options(
     """
     known_table = _table(table)
     for name in _PLAIN_OPTIONS:
-        value, row = getattr(request, name), known_table.row(name)
-        path = names.get(name) or (row.path if row else None)
-        if name in but or value in (None, ()):
+        value = getattr(request, name)
+        if value in (None, ()) or name in but:
             continue
+        row = known_table.row(name)
+        path = names.get(name) or (row.path if row else None)
         if path is None:
             drops.add(name, f"{known_table.label} has no such option")
         else:
@@ -704,9 +718,13 @@ def client_tool_item(tool: ToolDefinition, format: str) -> dict[str, Any] | None
 
 def _set_details(thing: Any, noun: str) -> dict[str, Any]:
     """Return the details of *thing* that are set, by name."""
-    names = (name.partition(".")[2] for name in DETAILS if name.startswith(f"{noun}."))
-    values = {name: getattr(thing, name) for name in names if hasattr(thing, name)}
-    return {name: _plain(value) for name, value in values.items() if value not in (None, ())}
+    values = {name: getattr(thing, name, None) for name in _detail_names(noun)}
+    return {name: _plain(value) for name, value in values.items() if not (value is None or value == ())}
+
+
+@cache
+def _detail_names(noun: str) -> tuple[str, ...]:
+    return tuple(name.partition(".")[2] for name in DETAILS if name.startswith(f"{noun}."))
 
 
 def _plain(value: Any) -> Any:
@@ -790,6 +808,9 @@ def _details(request: ChatRequest) -> Iterator[tuple[str, str, Any]]:
         for name, value in server.items() if isinstance(server, Mapping) else ():
             yield f"mcp_servers[{number}].{name}", f"mcp.{name}", value
     for number, turn in enumerate(request.messages):
+        content = message_of(turn).content
+        if content is None or isinstance(content, str):
+            continue
         for part_index, part in enumerate(content_parts(message_of(turn))):
             part_details = request.details_of_part(part) or {}
             part_path = part_details.get("at", f"messages[{number}].content[{part_index}]")

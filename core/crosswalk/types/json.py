@@ -435,7 +435,7 @@ def load_json(text: str | bytes, *, unique_keys: bool = False) -> JSONValue:
     ):
         is_exact = (len(data) > _BIG_SIZE and _has_few_small(value)) or not has_long_integer(data)
     else:
-        is_exact = _has_unique_keys(data, value)
+        is_exact = has_unique_keys(data, value)
     return value if is_exact else _load_exactly(data.decode(), unique_keys)
 
 
@@ -480,7 +480,7 @@ def _shortened(token: re.Match[str]) -> str:
     return "1" if is_wide_integer else token[0]
 
 
-def _has_unique_keys(data: bytes, value: JSONValue) -> bool:
+def has_unique_keys(data: bytes, value: JSONValue) -> bool:
     """Return whether no key and no digit of *data* was lost in its *value*, or ``False`` if that takes longer to find out.
 
     Each key has its colon, and a lost key or digit took one along. Only an escaped colon could replace it.
@@ -503,7 +503,7 @@ def _has_unique_keys(data: bytes, value: JSONValue) -> bool:
 def may_repeat_keys(data: bytes) -> bool:
     """Return whether an object of the JSON *data* may have a key twice: a quick look, before an exact parser."""
     try:
-        return not _has_unique_keys(data, orjson.loads(data))
+        return not has_unique_keys(data, orjson.loads(data))
     except orjson.JSONDecodeError:  # an integer of more than 308 digits
         return True
 

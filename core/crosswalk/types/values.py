@@ -9,6 +9,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import repeat
+from operator import attrgetter, call
 from typing import Any, Final, TypeAlias, TypeVar, final, overload
 
 import attrs
@@ -185,6 +187,33 @@ def wrong_type(value: Any, name: str, requirement: str) -> ResponseValidationErr
     return ResponseValidationError(f"{type(value).__name__}.{name} must be {requirement}, not {actual_type}")
 
 
+def need_name(_: Any, attribute: attrs.Attribute[str], value: object) -> None:
+    """An attrs validator: a text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise ResponseValidationError(f"{attribute.name} must be a text that is not empty")
+
+
+def need_bool(_: Any, attribute: attrs.Attribute[Any], value: object) -> None:
+    """An attrs validator: a boolean."""
+    if type(value) is not bool:
+        raise ResponseValidationError(f"{attribute.name} must be a boolean, not {json_type_name(value)}")
+
+
+def number(least: float, most: float | None = None, *, whole: bool = False) -> Any:
+    """Return a validator: ``None``, or a number from *least* to *most*."""
+    kinds: tuple[type, ...] = (int,) if whole else (int, float)
+
+    def check(_: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+        top = math.inf if most is None else most
+        if value is not None and not (type(value) in kinds and least <= value <= top and value != math.inf):
+            bounds = f"at least {least}" if most is None else f"from {least} to {most}"
+            raise ResponseValidationError(
+                f"{attribute.name} must be a {'whole ' if whole else ''}number, {bounds}"
+            )
+
+    return check
+
+
 @functools.cache
 def _defaults(cls: Any) -> dict[str, Any]:
     """The default of each field of an attrs class."""
@@ -197,12 +226,32 @@ def _setters(cls: Any) -> tuple[Callable[[Any, Any], None], ...]:
     return tuple(getattr(cls, name).__set__ for name in _defaults(cls))
 
 
+@functools.cache
+def _is_slotted(cls: Any) -> bool:
+    """Whether the fields of an attrs class are slots."""
+    return all(hasattr(getattr(cls, name, None), "__set__") for name in _defaults(cls))
+
+
+@functools.cache
+def _positions(cls: Any) -> dict[str, int]:
+    """The position of each field of an attrs class."""
+    return {name: position for position, name in enumerate(_defaults(cls))}
+
+
+@functools.cache
+def _getter(cls: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The function that gets all fields of an attrs class, in their order, the last one twice: there are two at least."""
+    names = [*_defaults(cls)]
+    return attrgetter(*names, names[-1])
+
+
 def unchecked(cls: type[T], **fields: Any) -> T:
     """A value of the slotted attrs class *cls* with these *fields*, which the caller has checked, and defaults."""
     kind: Any = cls
     instance = _new(cls)
-    for setter, value in zip(_setters(kind), {**_defaults(kind), **fields}.values(), strict=False):
-        setter(instance, value)
+    any(
+        map(call, _setters(kind), repeat(instance), {**_defaults(kind), **fields}.values())
+    )  # each gives None
     return instance
 
 
@@ -229,8 +278,13 @@ def altered(value: T, **changes: Any) -> T:
     """Return a copy of the frozen *value* with *changes*, which need no check. ``attrs.evolve`` checks everything again."""
     cls: Any = type(value)
     copy: T = _new(cls)
-    for name in _defaults(cls):
-        _set(copy, name, changes[name] if name in changes else getattr(value, name))
+    if not _is_slotted(cls):
+        copy.__dict__.update(value.__dict__, **changes)
+        return copy
+    fields = [*_getter(cls)(value)]
+    for name, field in changes.items():
+        fields[_positions(cls)[name]] = field
+    any(map(call, _setters(cls), repeat(copy), fields))
     return copy
 
 
@@ -260,24 +314,24 @@ def checks_keywords(
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         known_names = frozenset(names).union(*more_names) - {"self"}
 
-        def check(options: Mapping[str, Any]) -> None:
-            if not known_names.issuperset(options):
-                raise _wrong(
-                    next(name for name in options if name not in known_names), known_names, elsewhere or {}
-                )
+        def wrong(options: Mapping[str, Any]) -> ConfigurationError:
+            name = next(name for name in options if name not in known_names)
+            return _wrong(name, known_names, elsewhere or {})
 
         if inspect.iscoroutinefunction(target):
 
             @functools.wraps(target)
             async def checked_coroutine(*arguments: Any, **options: Any) -> Any:
-                check(options)
+                if not known_names.issuperset(options):
+                    raise wrong(options)
                 return await target(*arguments, **options)
 
             return checked_coroutine
 
         @functools.wraps(target)
         def checked(*arguments: Any, **options: Any) -> Any:
-            check(options)
+            if not known_names.issuperset(options):
+                raise wrong(options)
             return target(*arguments, **options)
 
         return checked

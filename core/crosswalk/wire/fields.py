@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 import attrs
@@ -254,7 +253,11 @@ class Fields:
 
     def refuse(self, problem: str, *at: str | int) -> NoReturn:
         """Raise what is wrong here, or in the field *at*."""
-        raise FieldError(problem, path_of(self._at(*at)))
+        raise self.wrong(problem, *at)
+
+    def wrong(self, problem: str, *at: str | int) -> FieldError:
+        """Return the error for what is wrong here, or in the field *at*."""
+        return FieldError(problem, path_of(self._at(*at)))
 
     def respelled(self, spelled: Callable[[str], str]) -> Fields:
         """Return the fields that are left, each under the name that *spelled* returns for it."""
@@ -264,10 +267,9 @@ class Fields:
 
     def _at(self, *steps: str | int) -> Place:
         """Return the path of the value at *steps* in this object, as the client spells it."""
-        first_steps = (
-            self._given_names.get(step, step) if isinstance(step, str) else step for step in steps[:1]
-        )
-        return (*self.place, *first_steps, *steps[1:])
+        if steps and self._given_names and isinstance(steps[0], str):
+            steps = (self._given_names.get(steps[0], steps[0]), *steps[1:])
+        return (*self.place, *steps)
 
     def _kept(self, fields: Fields) -> Fields:
         self._inner_fields.append(fields)
@@ -279,7 +281,8 @@ class Fields:
         return value
 
     def _typed(self, name: str, kinds: type | tuple[type, ...], expected_text: str) -> Any:
-        value = self.take(name)
+        self._names.add(name)
+        value = self._left.pop(name, None)
         if value is not None and (
             not isinstance(value, kinds) or (type(value) is bool and kinds is not bool)
         ):
@@ -287,18 +290,20 @@ class Fields:
         return value
 
 
-@contextmanager
-def placed(fields: Fields, *at: str | int) -> Iterator[None]:
+class placed:  # used like a function
     """Add the path *at* in *fields* to errors of the block."""
-    try:
-        yield
-    except FieldError:
-        raise
-    except ResponseValidationError as error:
-        problem = str(error)
-    else:
-        return
-    fields.refuse(problem, *at)
+
+    def __init__(self, fields: Fields, *at: str | int) -> None:
+        self._fields = fields
+        self._at = at
+
+    def __enter__(self) -> None:
+        """Begin the block."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """Refuse the fields for an *error* that names no place."""
+        if isinstance(error, ResponseValidationError) and not isinstance(error, FieldError):
+            raise self._fields.wrong(str(error), *self._at) from None
 
 
 class UnnamedCalls:

@@ -14,7 +14,7 @@ import attrs
 from crosswalk.lazy import pattern
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import json_type_name, names_credential
-from crosswalk.types.json import as_frozen_object
+from crosswalk.types.json import EMPTY_OBJECT, as_frozen_object
 from crosswalk.types.values import altered
 from crosswalk.wire.fields import Fields, Place as Path
 
@@ -541,6 +541,8 @@ def as_headers(value: Mapping[str, str]) -> Mapping[str, str]:
     Raises:
         ResponseValidationError: they are no headers, may hold a secret, or are set by the connection.
     """
+    if value is EMPTY_OBJECT:
+        return value
     given: Any = value
     if not isinstance(given, Mapping):
         raise ResponseValidationError(f"extra_headers must be headers by name, not {json_type_name(given)}")
