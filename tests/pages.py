@@ -94,9 +94,10 @@ def _printed(command: str) -> tuple[int, str]:
             command, shell=True, env=environment(), capture_output=True, text=True, check=False
         )
         return done.returncode, done.stdout + done.stderr
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
+    outputs = io.BytesIO(), io.BytesIO()
+    streams = [io.TextIOWrapper(one, "utf-8", write_through=True) for one in outputs]
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
         for name in ("COLUMNS", "NO_COLOR"):
             patch.setenv(name, environment()[name])
         status = main(words[1:])
-    return status, "".join(stream.detach().getvalue().decode() for stream in streams)
+    return status, "".join(one.getvalue().decode() for one in outputs)
