@@ -6,14 +6,20 @@ The blocks of a page share a namespace and run in order, so a page is one test. 
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+import pytest
 from sybil import Example, Sybil
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser
+
+from crosswalk.cli import main
 
 __all__ = ["ROOT", "blocks", "environment", "pages", "run", "write_files"]
 
@@ -71,13 +77,27 @@ def run(page: Path) -> None:
 def _run_console(example: Example) -> str | None:
     for part in re.split(r"^\$ ", str(example.parsed), flags=re.MULTILINE)[1:]:
         command, _, expected = re.sub(r"\\\n\s*", "", part).partition("\n")
-        done = subprocess.run(
-            command, shell=True, env=environment(), capture_output=True, text=True, check=False
-        )
-        printed = done.stdout + done.stderr
+        status, printed = _printed(command)
         pieces = re.split(r"^ *\.\.\.$", expected, flags=re.MULTILINE)
         shown = [re.sub(r" +…$", "\0", piece.strip("\n"), flags=re.MULTILINE) for piece in pieces]
         pattern = "(?s:.*)".join(re.escape(piece).replace("\0", r"\s.*") for piece in shown)
         if not re.fullmatch(pattern, printed.strip("\n")):
-            return f"$ {command}\nprinted (exit status {done.returncode}):\n{printed}\nexpected:\n{expected}"
+            return f"$ {command}\nprinted (exit status {status}):\n{printed}\nexpected:\n{expected}"
     return None
+
+
+def _printed(command: str) -> tuple[int, str]:
+    """The exit status of *command* and what it prints. What needs no shell is called here, since a process takes long to start."""
+    words = shlex.split(command)
+    if words[0] != "crosswalk" or re.search(r"[|&;<>$*?]", command):
+        done = subprocess.run(
+            command, shell=True, env=environment(), capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout + done.stderr
+    outputs = io.BytesIO(), io.BytesIO()
+    streams = [io.TextIOWrapper(one, "utf-8", write_through=True) for one in outputs]
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+        for name in ("COLUMNS", "NO_COLOR"):
+            patch.setenv(name, environment()[name])
+        status = main(words[1:])
+    return status, "".join(one.getvalue().decode() for one in outputs)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("seconds", "is_slow"), [(1000.0, True), (0.0, False)])
 def test_values_that_cost_more_than_their_bound_are_returned(
     seconds: float, is_slow: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -374,6 +374,7 @@ def unnamed(talk: Talk, built: HTTPRequest) -> Iterator[str]:
             yield f"{option}: {part.names}; named: {reasons}; turn: {talk.turns[part.number]}"
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("target", PROVIDERS)
 def test_each_part_is_sent_or_named(target: str) -> None:
     @settings(max_examples=25, deadline=None, derandomize=True, database=None)

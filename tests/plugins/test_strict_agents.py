@@ -66,6 +66,7 @@ def open_round(provider: str) -> ChatSession:
     return asked(called, ChatMessage.tool_result(call.id, "at nine", name=call.name))
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("provider", STRICT_PROVIDERS)
 def test_a_conversation_goes_on_at_its_provider(provider: str) -> None:
     session = asked()
@@ -75,6 +76,7 @@ def test_a_conversation_goes_on_at_its_provider(provider: str) -> None:
         talk(provider, copy, first=4)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("provider", STRICT_PROVIDERS)
 def test_an_open_round_goes_on_at_its_provider(provider: str) -> None:
     talk(provider, open_round(provider), first=4)
@@ -88,6 +90,7 @@ PAIRS = [
 """All pairs. A plain run tries those in which each provider is once the source and once the target."""
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_a_conversation_goes_on_at_another_provider(source: str, target: str) -> None:
     session = asked()
@@ -96,6 +99,7 @@ def test_a_conversation_goes_on_at_another_provider(source: str, target: str) ->
     talk(target, session)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_an_open_round_goes_on_at_another_provider(source: str, target: str) -> None:
     talk(target, open_round(source))

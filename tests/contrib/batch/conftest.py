@@ -26,9 +26,18 @@ Run = Callable[..., Done]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+def cores() -> int:
+    """How many cores a command finds. Each process that it starts on a second one imports everything anew."""
+    return 1
+
+
+@pytest.fixture
+def run(
+    cores: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Run:
     """Runs a command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
 
     def run(*argv: object) -> Done:
         status = main([str(argument) for argument in argv])

@@ -205,7 +205,8 @@ def test_the_lines_of_the_page_keep_types_order_and_metadata(year: Run, by: tupl
     assert year("report", "compact", "--csv") == year("report", "year", "--csv")
 
 
-def test_rows_in_any_order_are_found(year: Run) -> None:
+@pytest.mark.parametrize("cores", [2])
+def test_rows_in_any_order_are_found_by_several_processes(year: Run) -> None:
     Path("compact").mkdir()
     shutil.copytree("year/crosswalk-batch", "compact/crosswalk-batch")
     for kind in ("responses", "rejects"):

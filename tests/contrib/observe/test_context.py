@@ -133,7 +133,7 @@ def test_records_logs_and_spans_have_the_cost(
     assert (span.attributes or {}).get("gen_ai.usage.cost") == (None if cost is None else float(cost))
     rows = []
     for log, output in (("log.jsonl", "one"), ("parts", "two")):
-        assert main(["batch", log, "--output", output]) == 0
+        assert main(["batch", log, "--output", output, "--jobs", "1"]) == 0
         rows += pq.read_table(f"{output}/responses").to_pylist()
         assert main(["report", output, "--by", "session,user,tags", "--csv"]) == 0
     for row in rows:

@@ -23,6 +23,7 @@ from contrib_serve import ABOUT, USAGE, config_of, live, says
 from crosswalk.service import ToolDefinition, client_tool
 from crosswalk.testing.exchange import ReceivedRequest, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
+from pages import environment
 
 FOLDER = Path(__file__).parents[2] / "clients"
 VECTORS = {
@@ -136,7 +137,9 @@ def check(upstream: ReplayServer, script: list[str | Path], *clients: str, count
     answer_all(upstream)
     with live(config_of(upstream, "on_unsupported: drop")) as here:
         command = [*script, here.url, *clients]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        done = subprocess.run(
+            command, env=environment(), capture_output=True, text=True, timeout=SECONDS, check=False
+        )
         results = {one["case"]: one["error"] for one in map(json.loads, done.stdout.splitlines())}
         failed = {name: error for name, error in results.items() if error is not None}
         assert not failed, (failed, done.stderr)

@@ -131,8 +131,8 @@ def until_it_is_to_end(url: str) -> None:
     ("told", "workers"),
     [
         (signal.SIGTERM, 1),
-        (signal.SIGTERM, 2),
-        (signal.SIGINT, 1),
+        pytest.param(signal.SIGTERM, 2, marks=pytest.mark.untraced),
+        pytest.param(signal.SIGINT, 1, marks=pytest.mark.untraced),
         pytest.param(signal.SIGINT, 2, marks=pytest.mark.sweep),  # three processes begin for it
     ],
 )
@@ -176,7 +176,11 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("twice", [False, True], ids=["its time is over", "somebody does not wait"])
+@pytest.mark.parametrize(
+    "twice",
+    [pytest.param(False, marks=pytest.mark.untraced), True],
+    ids=["its time is over", "somebody does not wait"],
+)
 def test_what_runs_longer_ends_in_its_clients_form(held: Held, tmp_path: Path, twice: bool) -> None:
     seconds = 600 if twice else 0.2
     with serving(tmp_path, held, f"limits: {{shutdown_seconds: {seconds}}}") as (url, process):
@@ -211,7 +215,7 @@ def lines_until(process: subprocess.Popen[str], text: str) -> None:
         assert process.poll() is None
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.untraced), 2])
 def test_a_signal_reloads_the_file_under_a_stream(held: Held, tmp_path: Path, workers: int) -> None:
     with serving(tmp_path, held, "", "--workers", str(workers)) as (url, process):
         file = tmp_path / "g.yml"

@@ -137,6 +137,7 @@ def of_plan(plan: RequestPlan) -> list[str]:
     return [f"{one.kind.value}: {one}" for one in plan.adaptations]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("what", "provider", "model", "lines"), ROWS)
 def test_each_change_is_in_one_list_that_the_plan_the_command_and_the_gateway_show(
     what: str,

@@ -67,6 +67,7 @@ CLIENTS: dict[str, tuple[str, Callable[[Send], Any]]] = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("provider", STRICT_PROVIDERS)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_client_holds_a_conversation(client: str, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:

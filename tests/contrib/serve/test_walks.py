@@ -141,6 +141,7 @@ async def walk_of_last(upstream: ReplayServer, server: str, asked: list[tuple[st
     return modules
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("is_stream", [False, True], ids=["body", "stream"])
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("client", PATHS)

@@ -58,6 +58,7 @@ def check_lines_in_any_order(run: Run, tmp_path: Path, count: int) -> None:
     assert causes == [cause for number in order for cause in alone[number][1]]
 
 
+@pytest.mark.untraced
 def test_each_line_gives_what_it_gives_alone(run: Run, tmp_path: Path) -> None:
     check_lines_in_any_order(run, tmp_path, 100)
 

@@ -395,6 +395,7 @@ WIRES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 """Wires of real servers, by the names that their captures get, with the rows that their author adds."""
 
 
+@pytest.mark.untraced
 @needs_captures
 @pytest.mark.parametrize("wire", list(WIRES))
 def test_a_stranger_reads_a_real_wire_by_a_table(

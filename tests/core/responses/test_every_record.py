@@ -68,6 +68,7 @@ def test_a_record_with_every_field_and_unknown_members_is_written_as_it_was_read
     assert parse(name, responses.to_dict(record)) == record
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("name", TEXTS)
 def test_null_and_absent_members_are_written_as_they_were_read(name: str) -> None:
     full = load_json(TEXTS[name])
@@ -92,6 +93,7 @@ def test_the_schema_of_a_record_has_every_field_and_allows_what_is_read(name: st
     assert not validator.is_valid([])
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_wrong_value_is_refused_with_its_path(name: str) -> None:
     full = load_json(TEXTS[name])

@@ -139,6 +139,7 @@ OF_USERS = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("name", OF_USERS)
 def test_each_type_of_a_user_is_read_in_a_stream(name: str) -> None:
     one = OF_USERS[name]
@@ -173,6 +174,7 @@ BEGUN = [each for each in load_corpus() if each.text.lstrip()[:1] in ("{", "[") 
 IN_TABLE = [each for each in load_table() if each.text.lstrip()[:1] in ("{", "[")]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("part", range(8))
 def test_damaged_answers_are_read_as_any_text(part: int) -> None:
     parsers: dict[str, StructuredParser[Any]] = {}

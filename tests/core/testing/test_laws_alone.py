@@ -213,6 +213,7 @@ def test_the_plugin_without_a_mistake_passes() -> None:
     assert found_in(Oak()) == {}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("mistake", "law"), ALONE, ids=lambda value: getattr(value, "__name__", None))
 def test_a_law_finds_what_no_other_finds(mistake: type[Oak], law: str) -> None:
     found = found_in(mistake())

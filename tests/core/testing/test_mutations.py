@@ -725,6 +725,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("sample", [pytest.param(None, marks=pytest.mark.sweep), 40, 2])
 def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
     """However much is tried. Its two forms of an answer agree."""

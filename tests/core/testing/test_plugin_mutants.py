@@ -45,6 +45,7 @@ def test_what_cannot_be_wrong_is_not_changed() -> None:
     }
 
 
+@pytest.mark.untraced
 def test_a_seed_chooses_the_same_mutants_again() -> None:
     first = plugin_mutants.chosen(4, 7, ["rows", "coded"])
     assert (
@@ -75,6 +76,7 @@ def test_a_law_names_what_it_alone_finds() -> None:
     assert "times kept: finds 0, alone 0" in lines
 
 
+@pytest.mark.untraced
 def test_every_law_that_finds_a_planted_mistake_is_named() -> None:
     mistake = ("rows", "rows: thoughts are the text")
     first, stated = plugin_mutants.result_of(mistake, every=True)
