@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import orjson
@@ -12,6 +12,7 @@ from crosswalk.formats.reading import Wants, answer, take_neutral, told_if_unkno
 from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.formats.writing import Event, JSONObjectText, Piece, put_back, url_citation, without_place
 from crosswalk.request import Turn
+from crosswalk.responses.vocabulary import ResponsesError
 from crosswalk.types.json import copy_json, load_json
 from crosswalk.types.message import ChatMessage, ContentPart, ToolCall
 from crosswalk.types.usage import UsageInfo, counts_at
@@ -29,6 +30,9 @@ from crosswalk.wire.responses import (
     WireItem,
     read_part,
 )
+
+if TYPE_CHECKING:
+    from crosswalk.responses.reading import OnUnknown
 
 # ------------------------------------------------------------------------- response values
 # Canonical values as those of the Responses API: citations, counts, and actions of a server's own tools.
@@ -71,6 +75,19 @@ def _with_asked(item: Event, text: str, wire_item: WireItem) -> Event | None:
     elif text or (wire_item.kind is str and field not in item):
         item[field] = field_value
     return item
+
+
+def is_item(value: Event, unknown: OnUnknown) -> bool:
+    """Whether the types of the API can hold *value* as an item of an output. *unknown* as for :func:`parse_item`."""
+    from crosswalk.responses.reading import (
+        parse_item,
+    )  # only for actions of the server alone: it loads all types
+
+    try:
+        parse_item(value, unknown=unknown)
+    except ResponsesError:
+        return False
+    return True
 
 
 def action_item(type: str, arguments: str) -> Event | None:

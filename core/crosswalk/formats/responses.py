@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 
@@ -42,6 +42,7 @@ from crosswalk.formats.response_items import (
     answer_of,
     content_of,
     is_found_by_client,
+    is_item,
     is_search_of_client,
     kind_of,
     repeated,
@@ -64,7 +65,7 @@ from crosswalk.formats.writing import (
     response_error,
 )
 from crosswalk.request import CacheMark, HostedTool, NamedTool, ToolDefinition, Turn
-from crosswalk.responses.vocabulary import IdKind, ResponsesError
+from crosswalk.responses.vocabulary import IdKind
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob, altered
@@ -81,10 +82,6 @@ from crosswalk.wire.responses import (
     ItemRole,
     read_output,
 )
-
-if TYPE_CHECKING:
-    from crosswalk.responses.reading import OnUnknown
-
 
 # ------------------------------------------------------------------------------- responses
 # Requests in the form of OpenAI's Responses. Facts: provider document "OpenAI Responses".
@@ -854,16 +851,3 @@ class ResponsesWriter(Writer):
             return own
         token = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.heading.id}/{len(self._items)}").hex
         return f"{IdKind(kind).prefix}{token}"  # type: ignore[call-arg]  # a word finds its member
-
-
-def is_item(value: Event, unknown: OnUnknown) -> bool:
-    """Whether the types of the API can hold *value* as an item of an output. *unknown* as for :func:`parse_item`."""
-    from crosswalk.responses.reading import (
-        parse_item,
-    )  # only for actions of the server alone: it loads all types
-
-    try:
-        parse_item(value, unknown=unknown)
-    except ResponsesError:
-        return False
-    return True
