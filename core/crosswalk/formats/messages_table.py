@@ -324,3 +324,24 @@ MESSAGES: Final = RequestTable(
     types={"tools": lambda _: "custom"},
 )
 """All that a client of Messages may say."""
+
+
+def without_unsigned(raw_body: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return *raw_body* without thinking that has an empty signature, which Claude refuses, and the places where it was."""
+    messages = raw_body.get("messages")
+    results: list[str] = []
+    new_messages: list[Any] = []
+    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, list) and message.get("role") == "assistant":
+            positions = [position for position, block in enumerate(content) if _is_unsigned(block)]
+            if positions and len(positions) < len(content):
+                results += [f"messages[{number}].content[{position}]" for position in positions]
+                blocks = [block for position, block in enumerate(content) if position not in positions]
+                message = {**message, "content": blocks}
+        new_messages.append(message)
+    return ({**raw_body, "messages": new_messages}, tuple(results)) if results else (raw_body, ())
+
+
+def _is_unsigned(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "thinking" and block.get("signature") == ""

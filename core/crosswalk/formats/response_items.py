@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import orjson
 
-from crosswalk.formats.reading import Wants, answer, take_neutral, told_if_unknown, told_part
+from crosswalk.formats.reading import Wants, answer, take_neutral, told_if_unknown, told_part, tool_choice
 from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.formats.writing import Event, JSONObjectText, Piece, put_back, url_citation, without_place
-from crosswalk.request import Turn
+from crosswalk.request import NamedTool, Turn
 from crosswalk.responses.vocabulary import ResponsesError
 from crosswalk.types.json import copy_json, load_json
 from crosswalk.types.message import ChatMessage, ContentPart, ToolCall
@@ -486,3 +486,24 @@ def wants_of(body: Fields) -> Wants:
         user=user,
         defaults=take_neutral(body, "responses", {"store": True, "include": []}),
     )
+
+
+def choice_of(
+    body: Fields, tools: Collection[str], namespaces: Mapping[str, tuple[str, str]]
+) -> str | NamedTool | None:
+    """Return the choice of *body* among *tools*. Tools of *namespaces* that it names get the names that they have here."""
+
+    def renamed(one: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(some := one.get("tools"), list):
+            return {**one, "tools": [renamed(tool) if isinstance(tool, dict) else tool for tool in some]}
+        space, inner = one.get("namespace"), one.get("name")
+        for name, qualified_name in namespaces.items():
+            if qualified_name == (space, inner):
+                return {**{key: one[key] for key in one if key != "namespace"}, "name": name}
+        if any(inner == other for _, other in namespaces.values()) and inner not in tools:
+            body.refuse(f"{inner!r:.80} is a tool of several namespaces: add the `namespace`", "tool_choice")
+        return one
+
+    if isinstance(body.look("tool_choice"), dict):
+        body.give("tool_choice", renamed(body.look("tool_choice")))
+    return tool_choice(body, is_nested=False)

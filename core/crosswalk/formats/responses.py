@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any, Final
@@ -28,7 +28,6 @@ from crosswalk.formats.reading import (
     told_if_unknown,
     told_message,
     told_result,
-    tool_choice,
 )
 from crosswalk.formats.response_items import (
     CALL_IDS,
@@ -40,6 +39,7 @@ from crosswalk.formats.response_items import (
     action_item,
     annotation_of,
     answer_of,
+    choice_of,
     content_of,
     is_found_by_client,
     is_item,
@@ -64,7 +64,7 @@ from crosswalk.formats.writing import (
     put_back,
     response_error,
 )
-from crosswalk.request import CacheMark, HostedTool, NamedTool, ToolDefinition, Turn
+from crosswalk.request import CacheMark, HostedTool, ToolDefinition, Turn
 from crosswalk.responses.vocabulary import IdKind
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role
@@ -132,7 +132,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         tools=tools,
         hosted_tools=hosted,
         extra_options={"mcp_servers": servers} if servers else None,
-        tool_choice=_choice(body, [tool.name for tool in tools], namespaces),
+        tool_choice=choice_of(body, [tool.name for tool in tools], namespaces),
         response_format=None
         if text is None
         else answer_format(text.object("format"), RESPONSES, "text.format[json_schema]"),
@@ -302,27 +302,6 @@ class _Items:
 
 
 # Options.
-
-
-def _choice(
-    body: Fields, tools: Collection[str], namespaces: Mapping[str, tuple[str, str]]
-) -> str | NamedTool | None:
-    """Return the choice among *tools*. Tools of *namespaces* that it names get the names that they have here."""
-
-    def renamed(one: dict[str, Any]) -> dict[str, Any]:
-        if isinstance(some := one.get("tools"), list):
-            return {**one, "tools": [renamed(tool) if isinstance(tool, dict) else tool for tool in some]}
-        space, inner = one.get("namespace"), one.get("name")
-        for name, qualified_name in namespaces.items():
-            if qualified_name == (space, inner):
-                return {**{key: one[key] for key in one if key != "namespace"}, "name": name}
-        if any(inner == other for _, other in namespaces.values()) and inner not in tools:
-            body.refuse(f"{inner!r:.80} is a tool of several namespaces: add the `namespace`", "tool_choice")
-        return one
-
-    if isinstance(body.look("tool_choice"), dict):
-        body.give("tool_choice", renamed(body.look("tool_choice")))
-    return tool_choice(body, is_nested=False)
 
 
 def _tools(
