@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import orjson
 
-from crosswalk.formats.reading import Wants, answer, take_neutral, told_if_unknown, told_part, tool_choice
+from crosswalk.formats.chat import mcp_server, vendor_tool
+from crosswalk.formats.reading import (
+    Wants,
+    answer,
+    custom_definition,
+    definition,
+    take_neutral,
+    told_if_unknown,
+    told_part,
+    tool_choice,
+)
 from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.formats.writing import Event, JSONObjectText, Piece, put_back, url_citation, without_place
-from crosswalk.request import NamedTool, Turn
+from crosswalk.request import HostedTool, NamedTool, ToolDefinition, Turn
 from crosswalk.responses.vocabulary import ResponsesError
 from crosswalk.types.json import copy_json, load_json
 from crosswalk.types.message import ChatMessage, ContentPart, ToolCall
@@ -365,6 +376,8 @@ class KeptItems:
 # Items that a client sends: their types, the tools that they bring, and the answers that they were.
 
 
+_LONGEST: Final = 64
+"""The length of a tool's name that every API takes."""
 CALLS: Final = {
     kind: item.fields[0]
     for kind, item in ITEMS.items()
@@ -507,3 +520,64 @@ def choice_of(
     if isinstance(body.look("tool_choice"), dict):
         body.give("tool_choice", renamed(body.look("tool_choice")))
     return tool_choice(body, is_nested=False)
+
+
+def tools_of(
+    body: Fields,
+) -> tuple[list[ToolDefinition], list[HostedTool], list[dict[str, Any]], dict[str, tuple[str, str]]]:
+    """Return the client's tools, the server's tools, the MCP servers, and the namespaces by tool.
+
+    The tools of a namespace are listed singly, because no other API has namespaces. If two tools have one name, those in a
+    namespace get its name before theirs: ``sea__look``.
+    """
+    own: list[ToolDefinition] = []
+    hosted: list[HostedTool] = []
+    servers: list[dict[str, Any]] = []
+    namespaces: dict[str, tuple[str, str]] = {}
+    waiting: list[tuple[Fields, str | None]] = [(tool, None) for tool in body.objects("tools")]
+    results: list[tuple[Fields, str | None]] = []
+    while waiting:
+        tool, namespace = waiting.pop(0)
+        if tool.look("type") == "namespace" and isinstance(tool.look("tools"), list):
+            tool.take("type")
+            name = tool.need("name", tool.text("name"))
+            about = ": ".join(filter(None, (name, tool.text("description"))))  # it says when to use them
+            inside = [*tool.objects("tools")]
+            for inner in inside:
+                if inner.look("type") in ("function", "custom"):
+                    inner.give("description", "\n\n".join(filter(None, (about, inner.text("description")))))
+            waiting[:0] = [(inner, name) for inner in inside]
+        else:
+            results.append((tool, namespace))
+    names = Counter(str(tool.look("name")) for tool, _ in results if "name" in tool)
+    for tool, namespace in results:
+        kind = tool.need("type", tool.is_text("type"))
+        if kind in ("function", "custom"):
+            tool.take("type")
+            inner = tool.need("name", tool.text("name"))
+            tool.give("name", inner)
+            if namespace is not None:
+                name = f"{namespace}__{inner}" if names[inner] > 1 else inner
+                if name != inner and (len(name) > _LONGEST or name in names or name in namespaces):
+                    tool.refuse(f"is the name of two tools, and cannot be {name!r} instead", "name")
+                tool.give("name", name)
+                namespaces[name] = (namespace, inner)
+            own.append(
+                definition(tool, RESPONSES, "tools[][function]")
+                if kind == "function"
+                else custom_definition(tool)
+            )
+        elif kind == "mcp" and isinstance(tool.look("server_url"), str):
+            tool.take("type")
+            servers.append(mcp_server(tool, RESPONSES, "tools[][mcp]"))
+        elif kind == "file_search" or tool.look("container") not in (None, {"type": "auto"}):
+            tool.leave()
+        else:
+            known = vendor_tool(tool, RESPONSES, kind)
+            if isinstance(known, HostedTool) and not any(one.kind is known.kind for one in hosted):
+                hosted.append(known)
+            elif isinstance(known, ToolDefinition) and not any(one.name == known.name for one in own):
+                own.append(known)
+            else:
+                tool.leave()
+    return own, hosted, servers, namespaces

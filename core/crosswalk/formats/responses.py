@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
@@ -15,13 +14,9 @@ from crosswalk.errors import ErrorInfo, ResponseValidationError
 from crosswalk.formats.chat import (
     answer_format,
     effort,
-    mcp_server,
-    vendor_tool,
 )
 from crosswalk.formats.reading import (
     Incoming,
-    custom_definition,
-    definition,
     incoming,
     marks_of,
     take_neutral,
@@ -47,6 +42,7 @@ from crosswalk.formats.response_items import (
     kind_of,
     repeated,
     server_item,
+    tools_of,
     usage_of,
     wants_of,
 )
@@ -64,7 +60,7 @@ from crosswalk.formats.writing import (
     put_back,
     response_error,
 )
-from crosswalk.request import CacheMark, HostedTool, ToolDefinition, Turn
+from crosswalk.request import CacheMark, ToolDefinition, Turn
 from crosswalk.responses.vocabulary import IdKind
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role
@@ -92,8 +88,6 @@ _MODEL_ITEMS: Final = ("reasoning", "compaction", "program", "program_output")
 """The items that only a model or its server makes, besides calls."""
 _OUTPUT_SUFFIX: Final = "_output"
 """The end of the type of an item with a result."""
-_LONGEST: Final = 64
-"""The length of a tool's name that every API takes."""
 _STATE_FIELDS: Final = ("conversation", "previous_response_id", "prompt")
 """The fields that name what a server keeps."""
 _SEARCH_CALL: Final = "tool_search_call"
@@ -107,7 +101,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         FieldError: it is not a valid request.
     """
     wants = wants_of(body)
-    tools, hosted, servers, namespaces = _tools(body)
+    tools, hosted, servers, namespaces = tools_of(body)
     items = _Items(namespaces)
     turns = [*_instructions(body), *items.turns(body)]
     instead, found = _instead(body, {tool.name for tool in tools})
@@ -158,7 +152,7 @@ def _instead(
             continue
         try:
             inner = Fields({"tools": copy_json(tools_item.get("tools"))}, item.place)
-            tools, *others, inside = _tools(inner)
+            tools, *others, inside = tools_of(inner)
         except ResponseValidationError:  # the server of this format checks it
             continue
         if item.is_left and (any(others) or any(tool.client_tool for tool in tools) or [*inner.unread()]):
@@ -299,70 +293,6 @@ class _Items:
         result = ChatMessage.tool_result(self._call_ids_by_item.get(id, id), content, is_error=is_error)
         self._marked_turns.append((result, item, "output"))
         return result
-
-
-# Options.
-
-
-def _tools(
-    body: Fields,
-) -> tuple[list[ToolDefinition], list[HostedTool], list[dict[str, Any]], dict[str, tuple[str, str]]]:
-    """Return the client's tools, the server's tools, the MCP servers, and the namespaces by tool.
-
-    The tools of a namespace are listed singly, because no other API has namespaces. If two tools have one name, those in a
-    namespace get its name before theirs: ``sea__look``.
-    """
-    own: list[ToolDefinition] = []
-    hosted: list[HostedTool] = []
-    servers: list[dict[str, Any]] = []
-    namespaces: dict[str, tuple[str, str]] = {}
-    waiting: list[tuple[Fields, str | None]] = [(tool, None) for tool in body.objects("tools")]
-    results: list[tuple[Fields, str | None]] = []
-    while waiting:
-        tool, namespace = waiting.pop(0)
-        if tool.look("type") == "namespace" and isinstance(tool.look("tools"), list):
-            tool.take("type")
-            name = tool.need("name", tool.text("name"))
-            about = ": ".join(filter(None, (name, tool.text("description"))))  # it says when to use them
-            inside = [*tool.objects("tools")]
-            for inner in inside:
-                if inner.look("type") in ("function", "custom"):
-                    inner.give("description", "\n\n".join(filter(None, (about, inner.text("description")))))
-            waiting[:0] = [(inner, name) for inner in inside]
-        else:
-            results.append((tool, namespace))
-    names = Counter(str(tool.look("name")) for tool, _ in results if "name" in tool)
-    for tool, namespace in results:
-        kind = tool.need("type", tool.is_text("type"))
-        if kind in ("function", "custom"):
-            tool.take("type")
-            inner = tool.need("name", tool.text("name"))
-            tool.give("name", inner)
-            if namespace is not None:
-                name = f"{namespace}__{inner}" if names[inner] > 1 else inner
-                if name != inner and (len(name) > _LONGEST or name in names or name in namespaces):
-                    tool.refuse(f"is the name of two tools, and cannot be {name!r} instead", "name")
-                tool.give("name", name)
-                namespaces[name] = (namespace, inner)
-            own.append(
-                definition(tool, RESPONSES, "tools[][function]")
-                if kind == "function"
-                else custom_definition(tool)
-            )
-        elif kind == "mcp" and isinstance(tool.look("server_url"), str):
-            tool.take("type")
-            servers.append(mcp_server(tool, RESPONSES, "tools[][mcp]"))
-        elif kind == "file_search" or tool.look("container") not in (None, {"type": "auto"}):
-            tool.leave()
-        else:
-            known = vendor_tool(tool, RESPONSES, kind)
-            if isinstance(known, HostedTool) and not any(one.kind is known.kind for one in hosted):
-                hosted.append(known)
-            elif isinstance(known, ToolDefinition) and not any(one.name == known.name for one in own):
-                own.append(known)
-            else:
-                tool.leave()
-    return own, hosted, servers, namespaces
 
 
 # ------------------------------------------------------------------------ openai responses
