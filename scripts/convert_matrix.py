@@ -249,6 +249,15 @@ def others() -> Iterator[tuple[str, Convert]]:
             return [event for event in events if event]
 
         yield f"llm-rosetta {version('llm-rosetta')}", by_rosetta
+    with suppress(ImportError):
+        babel: Any = import_module("llm_transform.registry")
+        codecs = dict(zip(LARGE, ("openai-chat", "openai-responses", "anthropic-messages"), strict=True))
+
+        def by_babel(said: Any, source: WireForm, target: WireForm) -> Any:
+            translate = babel.translate_response if isinstance(said, dict) else babel.translate_stream
+            return babel.materialize(translate(codecs[source], codecs[target], said))
+
+        yield f"llm-babel {version('llm-babel')}", by_babel
 
 
 def _events_in(data: bytes) -> list[Event]:

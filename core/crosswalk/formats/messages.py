@@ -41,6 +41,7 @@ from crosswalk.formats.writing import (
     is_cut_input,
     json_of,
     put_back,
+    search_pieces,
     url_citation,
     without_place,
 )
@@ -534,6 +535,10 @@ class MessagesWriter(Writer):
     def piece(self, piece: Piece) -> Iterable[Event]:
         """See :meth:`Writer.piece`."""
         if piece.choice:
+            return
+        if not self.is_own and (search := search_pieces(piece)):
+            for one in search:
+                yield from self.piece(one)
             return
         if piece.type in (SegmentType.REFUSAL, SegmentType.SAFETY):
             self._refuse(piece)

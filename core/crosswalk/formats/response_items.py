@@ -29,6 +29,7 @@ from crosswalk.types.message import ChatMessage, ContentPart, ToolCall
 from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import CitationRef, SegmentType
 from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.messages import LOCATIONS
 from crosswalk.wire.responses import (
     ANNOTATIONS,
     COUNTS,
@@ -37,6 +38,7 @@ from crosswalk.wire.responses import (
     PARTS,
     REPEATED,
     REQUIRED,
+    SIGNED,
     ItemRole,
     WireItem,
     read_part,
@@ -146,6 +148,18 @@ def annotation_of(piece: Piece, length: int, *, is_own: bool) -> Event | None:
     return None if citation is None else {"type": "url_citation", **citation}
 
 
+def is_location(piece: Piece) -> bool:
+    """Whether *piece* is a citation of Messages, which comes before its text unless that says otherwise."""
+    return str(piece.metadata.get("type")) in LOCATIONS
+
+
+def tool_usage_of(searches: int) -> Event:
+    """Return the usage of a server's tools that has searched the web so many times: a tool without usage has zeros."""
+    counts = dict.fromkeys(("input_tokens", "output_tokens", "total_tokens"), 0)
+    details = {"input_tokens_details": {"image_tokens": 0, "text_tokens": 0}}
+    return {"image_gen": {**counts, **details}, "web_search": {"num_requests": searches}}
+
+
 def usage_of(usage: UsageInfo, *, is_own: bool) -> Event:
     """Return *usage*, with 0 for missing counts that the form requires, unless it *is* of the form's *own*."""
     zeros = {} if is_own else {name: 0 for name in COUNTS if getattr(usage, name) is None}
@@ -190,6 +204,7 @@ class OpenPart:
         texts: its text so far.
         annotations: for a text, its annotations so far.
         logprobs: for a text, its log probabilities so far.
+        citations: for a text, those that came before it. They are annotations at its end.
     """
 
     type: str
@@ -198,6 +213,7 @@ class OpenPart:
     texts: list[str] = attrs.Factory(list)
     annotations: list[Event] = attrs.Factory(list)
     logprobs: list[Event] = attrs.Factory(list)
+    citations: list[Piece] = attrs.Factory(list)
 
     @property
     def text(self) -> Event:
@@ -499,6 +515,19 @@ def wants_of(body: Fields) -> Wants:
         user=user,
         defaults=take_neutral(body, "responses", {"store": True, "include": []}),
     )
+
+
+def without_signatures(said: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the body *said* without reasoning that another API has signed, and what is left out, by its place."""
+    items = said.get("input")
+    results: dict[str, str] = {}
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict) and str(item.get("encrypted_content")).startswith(SIGNED):
+            results[f"input[{number}]"] = "reasoning of another provider"
+    if not isinstance(items, list) or not results:
+        return said, {}
+    remaining = [item for number, item in enumerate(items) if f"input[{number}]" not in results]
+    return {**said, "input": remaining}, results
 
 
 def choice_of(
