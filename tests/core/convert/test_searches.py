@@ -10,6 +10,7 @@ import pytest
 from converting import accept_body, accept_stream, hidden_losses, read_body
 from crosswalk import ChatMessage, ChatRequest, ChatResponse, from_json, normalize, normalize_stream, to_json
 from crosswalk.convert import WireForm, convert, convert_stream, events_of
+from crosswalk.errors import ResponseValidationError
 from crosswalk.service import build_http_request, read_request
 
 MESSAGES, RESPONSES = WireForm.ANTHROPIC, WireForm.OPENAI_RESPONSES
@@ -147,6 +148,14 @@ def test_a_citation_stays_with_its_text() -> None:
     assert [len(block["citations"]) for block in into(there, MESSAGES)["content"]] == [0, 1]
 
 
+def test_a_citation_of_a_document_is_named() -> None:
+    span = {"document_index": 0, "start_char_index": 0, "end_char_index": 2}
+    quote = {"type": "char_location", "cited_text": "so", "document_title": None, "file_id": None, **span}
+    body = claude({**CITED, "citations": [quote]})
+    assert into(body, RESPONSES)["output"][0]["content"][0]["annotations"] == []
+    assert convert(read(body), RESPONSES).report.names("segments[0]")
+
+
 def test_a_citation_that_follows_its_text_stays_there() -> None:
     start = {"type": "message_start", "message": {**claude(), "stop_reason": None}}
     delta: dict[str, Any] = {"type": "content_block_delta", "index": 0}
@@ -215,6 +224,13 @@ def test_a_search_of_another_server_does_not_go_to_claude() -> None:
     assert sent == [CALL, FOUND, TEXT, {**UNCITED, "citations": [QUOTE, 5]}, CITED]
     places = [f"messages[1].content[{place}]" for place in ("0", "1")]
     assert [one.field for one in request.dropped] == [*places, "messages[1].content[].citations"]
+
+
+def test_a_block_that_is_no_object_is_refused() -> None:
+    with pytest.raises(ResponseValidationError, match=r"messages\[1\].content\[1\]"):
+        asked(
+            {"messages": [HI, {"role": "assistant", "content": [TEXT, 5]}, HI], "max_tokens": 9}, "anthropic"
+        )
 
 
 def test_a_search_of_another_server_in_an_answer_does_not_go_to_claude() -> None:
