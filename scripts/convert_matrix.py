@@ -7,26 +7,29 @@ sent to every format. A loss that the file does not name is an error, too.
 
 ``python scripts/convert_matrix.py --beside FOLDER`` prints how much of the answers below FOLDER comes back from each of the
 three large formats, by Crosswalk and by the other libraries that are installed: ``pip install --target OTHER
-martian-linguafranca llm-rosetta`` and ``PYTHONPATH=OTHER``.
+martian-linguafranca llm-rosetta llm-babel litellm`` and ``PYTHONPATH=OTHER``.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from importlib.metadata import version
 from itertools import permutations
 from pathlib import Path
+from threading import Thread
 from typing import Any, Final
 
 from crosswalk import ChatResponse, CrosswalkError, normalize, normalize_stream
 from crosswalk.convert import ConversionReport, Grade, WireForm, convert, convert_stream
 from crosswalk.convert.losses import RULES, UNNAMED
-from crosswalk.formats.writing import form_of_body, source_form, unnamed_frame
+from crosswalk.formats.writing import form_of_body, named_frame, source_form, unnamed_frame
 from crosswalk.service import AdaptationKind, HTTPRequest, build_http_request, read_request
 from crosswalk.testing import load_captures
 from crosswalk.types import dump_json, load_json
@@ -249,6 +252,85 @@ def others() -> Iterator[tuple[str, Convert]]:
             return [event for event in events if event]
 
         yield f"llm-rosetta {version('llm-rosetta')}", by_rosetta
+    with suppress(ImportError):
+        babel: Any = import_module("llm_transform.registry")
+        codecs = dict(zip(LARGE, ("openai-chat", "openai-responses", "anthropic-messages"), strict=True))
+
+        def by_babel(said: Any, source: WireForm, target: WireForm) -> Any:
+            translate = babel.translate_response if isinstance(said, dict) else babel.translate_stream
+            return babel.materialize(translate(codecs[source], codecs[target], said))
+
+        yield f"llm-babel {version('llm-babel')}", by_babel
+    with suppress(ImportError):
+        yield f"LiteLLM {version('litellm')}", _LiteLLM().convert
+
+
+class _LiteLLM:
+    """LiteLLM has no function that converts an answer. So its calls ask a server here, which answers with it."""
+
+    _MODELS: Final = {
+        WireForm.OPENAI_CHAT: "deepseek/deepseek-chat",
+        WireForm.OPENAI_RESPONSES: "openai/responses/gpt-4o",
+        WireForm.ANTHROPIC: "anthropic/claude-sonnet-4-5",
+    }
+    """A model of a server of each form, which LiteLLM asks in that form."""
+
+    def __init__(self) -> None:
+        self._library: Any = import_module("litellm")
+        self._answer = b""
+        library = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("content-length", 0)))
+                self.send_response(200)
+                is_body = library._answer.startswith(b"{")
+                self.send_header("content-type", "application/json" if is_body else "text/event-stream")
+                self.send_header("content-length", str(len(library._answer)))
+                self.end_headers()
+                self.wfile.write(library._answer)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        Thread(target=server.serve_forever, daemon=True).start()
+        self._options = {
+            "api_base": f"http://127.0.0.1:{server.server_port}",
+            "api_key": "k",
+            "num_retries": 0,
+        }
+
+    def convert(self, said: Any, source: WireForm, target: WireForm) -> Any:
+        is_body, model = isinstance(said, dict), self._MODELS[source]
+        if target is not WireForm.OPENAI_CHAT:
+            model = model.replace("/responses/", "/")
+        if target is WireForm.ANTHROPIC:  # DeepSeek answers in that form, too
+            model = model.replace("deepseek/", "hosted_vllm/")
+        frame = unnamed_frame if source is WireForm.OPENAI_CHAT else named_frame
+        self._answer = dump_json(said) if is_body else b"".join(map(frame, said)) + b"data: [DONE]\n\n"
+        options = {**self._options, "model": model, "stream": not is_body}
+        if target is WireForm.OPENAI_RESPONSES:
+            answer = self._library.responses(input="Hi", **options)
+        elif target is WireForm.OPENAI_CHAT:
+            answer = self._library.completion(messages=[{"role": "user", "content": "Hi"}], **options)
+        else:
+            return asyncio.run(self._message(is_body, options))
+        return self._plain(answer) if is_body else [one for piece in answer for one in self._pieces(piece)]
+
+    async def _message(self, is_body: bool, options: dict[str, Any]) -> Any:
+        messages = [{"role": "user", "content": "Hi"}]
+        answer = await self._library.anthropic.messages.acreate(messages=messages, max_tokens=9, **options)
+        if is_body:
+            return self._plain(answer)
+        return [one async for piece in answer for one in self._pieces(piece)]
+
+    @staticmethod
+    def _plain(value: Any) -> Any:
+        return value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+
+    def _pieces(self, piece: Any) -> list[Event]:
+        return _events_in(piece) if isinstance(piece, bytes) else [self._plain(piece)]
 
 
 def _events_in(data: bytes) -> list[Event]:

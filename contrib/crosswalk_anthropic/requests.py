@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -95,7 +96,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             {"role": "assistant" if is_answer else "user", "content": blocks}
             for is_answer, blocks in alternating(
                 turns,
-                answer=_answer_blocks,
+                answer=partial(_answer_blocks, request, drops),
                 result=lambda message: _tool_result(message, marks),
                 part=lambda part: _block(part, marks),
                 mark=lambda turn, blocks: _mark(blocks, cache_mark(request, turn)),
@@ -316,7 +317,7 @@ def _plain_block(part: ContentPart) -> dict[str, Any] | None:
 # An answer of the model as it goes back: the blocks that it was made of.
 
 
-def _answer_blocks(turn: Turn) -> list[dict[str, Any]]:
+def _answer_blocks(request: ChatRequest, drops: Drops, turn: Turn) -> list[dict[str, Any]]:
     """The blocks of a model's *turn*, each with the state that came with it."""
     blocks: list[dict[str, Any] | None] = []
     for is_text, run in groupby(segments_of(turn), lambda segment: segment.type in _TEXT_TYPES):
@@ -324,7 +325,16 @@ def _answer_blocks(turn: Turn) -> list[dict[str, Any]]:
             blocks += _texts(run)
         else:
             blocks += map(_answer_block, run)
-    return own_items(turn, blocks)
+    searches = [block["tool_use_id"] for block in blocks if block and messages.is_foreign_search(block)]
+    if searches:
+        drops.leave(request.messages.index(turn), "a web search of another server")
+        blocks = [block if block and not _is_of(block, searches) else None for block in blocks]
+    return own_items(turn, [messages.without_foreign_citations(block) for block in blocks])
+
+
+def _is_of(block: dict[str, Any], searches: list[Any]) -> bool:
+    """Return whether *block* is the call or the result of one of the *searches*."""
+    return block.get("id") in searches or block.get("tool_use_id") in searches
 
 
 def _answer_block(segment: Segment) -> dict[str, Any] | None:

@@ -165,7 +165,8 @@ def _texts(answer: Answer, raw_item: Object, item: Item, state: MappingState) ->
     value = look_at(raw_item, field, str) if field in raw_item else None
     value = value or (None if is_message else item.encrypted_content)
     if value and field not in item.kept:
-        item.kept[field] = metadata[name] = value
+        item.kept[field] = value
+        metadata["signature" if value.startswith(wire.SIGNED) else name] = value.removeprefix(wire.SIGNED)
     elif is_message or item.is_whole or item.kept or any(part.pieces for part in item.parts.values()):
         return
     yield answer.insert(Segment(kind, "", metadata))

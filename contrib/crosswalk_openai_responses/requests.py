@@ -251,6 +251,8 @@ def _own_items(items: list[dict[str, Any]], *, is_stored: bool) -> Iterator[dict
         sent_item = {
             name: value for name, value in item.items() if value is not None and name not in _STREAM_FIELDS
         }
+        if str(sent_item.get("encrypted_content")).startswith(wire.SIGNED):
+            continue  # the reasoning of another API
         if sent_item["type"] == "reasoning":
             if is_stored or sent_item.get("encrypted_content") or sent_item.get("content"):
                 waiting_items.append(sent_item)

@@ -24,7 +24,8 @@ from crosswalk.formats.chat import ChatWriter, CompletionsWriter
 from crosswalk.formats.gemini import GeminiWriter
 from crosswalk.formats.messages import MessagesWriter
 from crosswalk.formats.ollama import OllamaChatWriter, OllamaGenerateWriter
-from crosswalk.formats.responses import ResponsesWriter, is_item
+from crosswalk.formats.response_items import is_item
+from crosswalk.formats.responses import ResponsesWriter
 from crosswalk.formats.writing import (
     ConversionError,
     Event,

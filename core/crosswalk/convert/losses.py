@@ -214,7 +214,7 @@ RULES: Final = (
     LossRule("reasoning", _C, "the format has no reasoning, or not its signature, id or encrypted form",
         _SEGMENT_PATH, holds=_is(SegmentType.REASONING)),
     LossRule("server-tool", _C,
-        "calls of a server's tools and their results stay in their own format, and so do further fields of a call",
+        "calls of a server's tools stay in their own format, but for a web search, and so do further fields of a call",
         _SEGMENT_PATH, holds=_is(SegmentType.TOOL_CALL)),
     LossRule("citation", _C, "the format cites web pages only, or not at all",
         _SEGMENT_PATH, holds=_is(SegmentType.CITATION)),

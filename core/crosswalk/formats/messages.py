@@ -10,7 +10,7 @@ import attrs
 
 from crosswalk.errors import ResponseValidationError
 from crosswalk.formats.chat import mcp_server, vendor_tool
-from crosswalk.formats.messages_table import MESSAGES, says_toolset
+from crosswalk.formats.messages_table import MESSAGES, says_toolset, without_unsigned
 from crosswalk.formats.reading import (
     Incoming,
     Wants,
@@ -41,6 +41,7 @@ from crosswalk.formats.writing import (
     is_cut_input,
     json_of,
     put_back,
+    search_pieces,
     url_citation,
     without_place,
 )
@@ -83,7 +84,7 @@ def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
         FieldError: it is not a valid request.
     """
     defaults = take_neutral(body, "messages")
-    raw_body, unsigned = _without_unsigned(raw_body)
+    raw_body, unsigned = without_unsigned(raw_body)
     conversation = _Conversation(body)
     tools, hosted = conversation.tools(body)
     metadata = body.object("metadata")
@@ -110,27 +111,6 @@ def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
     instead = {**dict.fromkeys(toolsets, ()), **conversation.instead({tool.name for tool in tools})}
     more: dict[str, Any] = {"unsigned": unsigned, "details": conversation.details, "instead": instead}
     return altered(read, request=altered(read.request, **more)) if any(more.values()) else read
-
-
-def _without_unsigned(raw_body: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return *raw_body* without thinking that has an empty signature, which Claude refuses, and the places where it was."""
-    messages = raw_body.get("messages")
-    results: list[str] = []
-    new_messages: list[Any] = []
-    for number, message in enumerate(messages if isinstance(messages, list) else ()):
-        content = message.get("content") if isinstance(message, dict) else None
-        if isinstance(content, list) and message.get("role") == "assistant":
-            positions = [position for position, block in enumerate(content) if _is_unsigned(block)]
-            if positions and len(positions) < len(content):
-                results += [f"messages[{number}].content[{position}]" for position in positions]
-                blocks = [block for position, block in enumerate(content) if position not in positions]
-                message = {**message, "content": blocks}
-        new_messages.append(message)
-    return ({**raw_body, "messages": new_messages}, tuple(results)) if results else (raw_body, ())
-
-
-def _is_unsigned(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") == "thinking" and block.get("signature") == ""
 
 
 def _effort(body: Fields, config: Fields | None) -> str | None:
@@ -555,6 +535,10 @@ class MessagesWriter(Writer):
     def piece(self, piece: Piece) -> Iterable[Event]:
         """See :meth:`Writer.piece`."""
         if piece.choice:
+            return
+        if not self.is_own and (search := search_pieces(piece)):
+            for one in search:
+                yield from self.piece(one)
             return
         if piece.type in (SegmentType.REFUSAL, SegmentType.SAFETY):
             self._refuse(piece)

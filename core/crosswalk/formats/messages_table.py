@@ -19,6 +19,7 @@ from crosswalk.formats.chat_table import (
     read_location,
     write_location,
 )
+from crosswalk.wire.messages import is_foreign_search, without_foreign_citations
 from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
 
 _EFFORTS: Final = {word: word for word in ("low", "medium", "high", "xhigh", "max")}
@@ -324,3 +325,40 @@ MESSAGES: Final = RequestTable(
     types={"tools": lambda _: "custom"},
 )
 """All that a client of Messages may say."""
+
+
+def without_unsigned(raw_body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return *raw_body* without what Claude refuses: opaque values that are empty, because another server has none.
+
+    The other item of the result says what is left out, by its place.
+    """
+    messages = raw_body.get("messages")
+    results: dict[str, str] = {}
+    new_messages: list[Any] = []
+    for number, message in enumerate(messages if isinstance(messages, list) else ()):
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, list) and message.get("role") == "assistant":
+            searches = [block["tool_use_id"] for block in content if is_foreign_search(block)]
+            reasons = {place: _refused(block, searches) for place, block in enumerate(content)}
+            if any(reasons.values()) and not all(reasons.values()):
+                results |= {
+                    f"messages[{number}].content[{place}]": why for place, why in reasons.items() if why
+                }
+                blocks = [block for place, block in enumerate(content) if not reasons[place]]
+                message = {**message, "content": blocks}
+            uncited = [without_foreign_citations(block) for block in message["content"]]
+            if uncited != message["content"]:
+                results[f"messages[{number}].content[].citations"] = "citations of another server"
+                message = {**message, "content": uncited}
+        new_messages.append(message)
+    return ({**raw_body, "messages": new_messages}, results) if results else (raw_body, {})
+
+
+def _refused(block: Any, searches: list[Any]) -> str:
+    """Return why *block* is left out, or ``""``. *searches* are the ids of the searches of another server."""
+    if not isinstance(block, dict):
+        return ""
+    if block.get("type") == "thinking" and block.get("signature") == "":
+        return "thinking with an empty signature"
+    is_search = block.get("id") in searches or block.get("tool_use_id") in searches
+    return "a web search of another server" if is_search else ""

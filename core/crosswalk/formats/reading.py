@@ -107,7 +107,7 @@ class ClientRequest(ChatRequest):
         headers: the options in the client's headers, by name in lower case.
         notes: the parts of earlier answers that the gateway has left out.
         known: the ids of the answers with a provider from a seal.
-        unsigned: the places of the thinking that is not in *said*, because its signature is empty.
+        unsigned: why a part of another server, by its place, is not in *said*: its opaque values are not the form's.
         told: the places of content that only the client's form has a place for, so that others get it as text.
         details: what :meth:`details_of_part` returns, by the ``id()`` of the part.
         instead: the tools that servers of other forms get for an item that only the client's form has, by its place. A
@@ -123,7 +123,7 @@ class ClientRequest(ChatRequest):
     headers: Mapping[str, str] = attrs.field(factory=dict)
     notes: tuple[Adaptation, ...] = ()
     known: frozenset[str] = frozenset()
-    unsigned: tuple[str, ...] = ()
+    unsigned: Mapping[str, str] = attrs.field(factory=dict)
     told: tuple[str, ...] = ()
     details: Mapping[int, Mapping[str, Any]] = attrs.field(factory=dict)
     instead: Mapping[str, tuple[ToolDefinition, ...]] = attrs.field(factory=dict)
@@ -449,8 +449,7 @@ class ClientRequest(ChatRequest):
         new_adaptations = (
             one for one in http_request.adaptations if (one.field, one.reason) not in earlier_adaptations
         )
-        reason = "thinking with an empty signature"
-        unsigned_drops = (Adaptation.dropped(place, reason) for place in self.unsigned)
+        unsigned_drops = (Adaptation.dropped(place, reason) for place, reason in self.unsigned.items())
         body, back = self._with_parts_back(body)
         told = (
             place for place in self.told if place.partition("[")[0] in written_names and place not in back
@@ -957,6 +956,7 @@ def incoming(
             unread=tuple(body.unread()),
             asked=request,
             headers={},
+            unsigned={},
             told=tuple(body.told()),
             details={},
             instead={},

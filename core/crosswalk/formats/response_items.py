@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import orjson
 
-from crosswalk.formats.reading import Wants, answer, take_neutral, told_if_unknown, told_part
+from crosswalk.formats.chat import mcp_server, vendor_tool
+from crosswalk.formats.reading import (
+    Wants,
+    answer,
+    custom_definition,
+    definition,
+    take_neutral,
+    told_if_unknown,
+    told_part,
+    tool_choice,
+)
 from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.formats.writing import Event, JSONObjectText, Piece, put_back, url_citation, without_place
-from crosswalk.request import Turn
+from crosswalk.request import HostedTool, NamedTool, ToolDefinition, Turn
+from crosswalk.responses.vocabulary import ResponsesError
 from crosswalk.types.json import copy_json, load_json
 from crosswalk.types.message import ChatMessage, ContentPart, ToolCall
 from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import CitationRef, SegmentType
 from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.messages import LOCATIONS
 from crosswalk.wire.responses import (
     ANNOTATIONS,
     COUNTS,
@@ -25,10 +38,14 @@ from crosswalk.wire.responses import (
     PARTS,
     REPEATED,
     REQUIRED,
+    SIGNED,
     ItemRole,
     WireItem,
     read_part,
 )
+
+if TYPE_CHECKING:
+    from crosswalk.responses.reading import OnUnknown
 
 # ------------------------------------------------------------------------- response values
 # Canonical values as those of the Responses API: citations, counts, and actions of a server's own tools.
@@ -71,6 +88,19 @@ def _with_asked(item: Event, text: str, wire_item: WireItem) -> Event | None:
     elif text or (wire_item.kind is str and field not in item):
         item[field] = field_value
     return item
+
+
+def is_item(value: Event, unknown: OnUnknown) -> bool:
+    """Whether the types of the API can hold *value* as an item of an output. *unknown* as for :func:`parse_item`."""
+    from crosswalk.responses.reading import (
+        parse_item,
+    )  # only for actions of the server alone: it loads all types
+
+    try:
+        parse_item(value, unknown=unknown)
+    except ResponsesError:
+        return False
+    return True
 
 
 def action_item(type: str, arguments: str) -> Event | None:
@@ -118,6 +148,18 @@ def annotation_of(piece: Piece, length: int, *, is_own: bool) -> Event | None:
     return None if citation is None else {"type": "url_citation", **citation}
 
 
+def is_location(piece: Piece) -> bool:
+    """Whether *piece* is a citation of Messages, which comes before its text unless that says otherwise."""
+    return str(piece.metadata.get("type")) in LOCATIONS
+
+
+def tool_usage_of(searches: int) -> Event:
+    """Return the usage of a server's tools that has searched the web so many times: a tool without usage has zeros."""
+    counts = dict.fromkeys(("input_tokens", "output_tokens", "total_tokens"), 0)
+    details = {"input_tokens_details": {"image_tokens": 0, "text_tokens": 0}}
+    return {"image_gen": {**counts, **details}, "web_search": {"num_requests": searches}}
+
+
 def usage_of(usage: UsageInfo, *, is_own: bool) -> Event:
     """Return *usage*, with 0 for missing counts that the form requires, unless it *is* of the form's *own*."""
     zeros = {} if is_own else {name: 0 for name in COUNTS if getattr(usage, name) is None}
@@ -162,6 +204,7 @@ class OpenPart:
         texts: its text so far.
         annotations: for a text, its annotations so far.
         logprobs: for a text, its log probabilities so far.
+        citations: for a text, those that came before it. They are annotations at its end.
     """
 
     type: str
@@ -170,6 +213,7 @@ class OpenPart:
     texts: list[str] = attrs.Factory(list)
     annotations: list[Event] = attrs.Factory(list)
     logprobs: list[Event] = attrs.Factory(list)
+    citations: list[Piece] = attrs.Factory(list)
 
     @property
     def text(self) -> Event:
@@ -348,6 +392,8 @@ class KeptItems:
 # Items that a client sends: their types, the tools that they bring, and the answers that they were.
 
 
+_LONGEST: Final = 64
+"""The length of a tool's name that every API takes."""
 CALLS: Final = {
     kind: item.fields[0]
     for kind, item in ITEMS.items()
@@ -469,3 +515,98 @@ def wants_of(body: Fields) -> Wants:
         user=user,
         defaults=take_neutral(body, "responses", {"store": True, "include": []}),
     )
+
+
+def without_signatures(said: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the body *said* without reasoning that another API has signed, and what is left out, by its place."""
+    items = said.get("input")
+    results: dict[str, str] = {}
+    for number, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict) and str(item.get("encrypted_content")).startswith(SIGNED):
+            results[f"input[{number}]"] = "reasoning of another provider"
+    if not isinstance(items, list) or not results:
+        return said, {}
+    remaining = [item for number, item in enumerate(items) if f"input[{number}]" not in results]
+    return {**said, "input": remaining}, results
+
+
+def choice_of(
+    body: Fields, tools: Collection[str], namespaces: Mapping[str, tuple[str, str]]
+) -> str | NamedTool | None:
+    """Return the choice of *body* among *tools*. Tools of *namespaces* that it names get the names that they have here."""
+
+    def renamed(one: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(some := one.get("tools"), list):
+            return {**one, "tools": [renamed(tool) if isinstance(tool, dict) else tool for tool in some]}
+        space, inner = one.get("namespace"), one.get("name")
+        for name, qualified_name in namespaces.items():
+            if qualified_name == (space, inner):
+                return {**{key: one[key] for key in one if key != "namespace"}, "name": name}
+        if any(inner == other for _, other in namespaces.values()) and inner not in tools:
+            body.refuse(f"{inner!r:.80} is a tool of several namespaces: add the `namespace`", "tool_choice")
+        return one
+
+    if isinstance(body.look("tool_choice"), dict):
+        body.give("tool_choice", renamed(body.look("tool_choice")))
+    return tool_choice(body, is_nested=False)
+
+
+def tools_of(
+    body: Fields,
+) -> tuple[list[ToolDefinition], list[HostedTool], list[dict[str, Any]], dict[str, tuple[str, str]]]:
+    """Return the client's tools, the server's tools, the MCP servers, and the namespaces by tool.
+
+    The tools of a namespace are listed singly, because no other API has namespaces. If two tools have one name, those in a
+    namespace get its name before theirs: ``sea__look``.
+    """
+    own: list[ToolDefinition] = []
+    hosted: list[HostedTool] = []
+    servers: list[dict[str, Any]] = []
+    namespaces: dict[str, tuple[str, str]] = {}
+    waiting: list[tuple[Fields, str | None]] = [(tool, None) for tool in body.objects("tools")]
+    results: list[tuple[Fields, str | None]] = []
+    while waiting:
+        tool, namespace = waiting.pop(0)
+        if tool.look("type") == "namespace" and isinstance(tool.look("tools"), list):
+            tool.take("type")
+            name = tool.need("name", tool.text("name"))
+            about = ": ".join(filter(None, (name, tool.text("description"))))  # it says when to use them
+            inside = [*tool.objects("tools")]
+            for inner in inside:
+                if inner.look("type") in ("function", "custom"):
+                    inner.give("description", "\n\n".join(filter(None, (about, inner.text("description")))))
+            waiting[:0] = [(inner, name) for inner in inside]
+        else:
+            results.append((tool, namespace))
+    names = Counter(str(tool.look("name")) for tool, _ in results if "name" in tool)
+    for tool, namespace in results:
+        kind = tool.need("type", tool.is_text("type"))
+        if kind in ("function", "custom"):
+            tool.take("type")
+            inner = tool.need("name", tool.text("name"))
+            tool.give("name", inner)
+            if namespace is not None:
+                name = f"{namespace}__{inner}" if names[inner] > 1 else inner
+                if name != inner and (len(name) > _LONGEST or name in names or name in namespaces):
+                    tool.refuse(f"is the name of two tools, and cannot be {name!r} instead", "name")
+                tool.give("name", name)
+                namespaces[name] = (namespace, inner)
+            own.append(
+                definition(tool, RESPONSES, "tools[][function]")
+                if kind == "function"
+                else custom_definition(tool)
+            )
+        elif kind == "mcp" and isinstance(tool.look("server_url"), str):
+            tool.take("type")
+            servers.append(mcp_server(tool, RESPONSES, "tools[][mcp]"))
+        elif kind == "file_search" or tool.look("container") not in (None, {"type": "auto"}):
+            tool.leave()
+        else:
+            known = vendor_tool(tool, RESPONSES, kind)
+            if isinstance(known, HostedTool) and not any(one.kind is known.kind for one in hosted):
+                hosted.append(known)
+            elif isinstance(known, ToolDefinition) and not any(one.name == known.name for one in own):
+                own.append(known)
+            else:
+                tool.leave()
+    return own, hosted, servers, namespaces

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 
@@ -15,20 +14,15 @@ from crosswalk.errors import ErrorInfo, ResponseValidationError
 from crosswalk.formats.chat import (
     answer_format,
     effort,
-    mcp_server,
-    vendor_tool,
 )
 from crosswalk.formats.reading import (
     Incoming,
-    custom_definition,
-    definition,
     incoming,
     marks_of,
     take_neutral,
     told_if_unknown,
     told_message,
     told_result,
-    tool_choice,
 )
 from crosswalk.formats.response_items import (
     CALL_IDS,
@@ -40,14 +34,20 @@ from crosswalk.formats.response_items import (
     action_item,
     annotation_of,
     answer_of,
+    choice_of,
     content_of,
     is_found_by_client,
+    is_item,
+    is_location,
     is_search_of_client,
     kind_of,
     repeated,
     server_item,
+    tool_usage_of,
+    tools_of,
     usage_of,
     wants_of,
+    without_signatures,
 )
 from crosswalk.formats.responses_table import CLIENT_TOOLS, RESPONSES
 from crosswalk.formats.writing import (
@@ -62,9 +62,11 @@ from crosswalk.formats.writing import (
     openai_error,
     put_back,
     response_error,
+    search_item,
+    sources_of,
 )
-from crosswalk.request import CacheMark, HostedTool, NamedTool, ToolDefinition, Turn
-from crosswalk.responses.vocabulary import IdKind, ResponsesError
+from crosswalk.request import CacheMark, ToolDefinition, Turn
+from crosswalk.responses.vocabulary import IdKind
 from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob, altered
@@ -77,14 +79,11 @@ from crosswalk.wire.responses import (
     ITEMS,
     LISTS,
     PARTS,
+    SIGNED,
     EventRole,
     ItemRole,
     read_output,
 )
-
-if TYPE_CHECKING:
-    from crosswalk.responses.reading import OnUnknown
-
 
 # ------------------------------------------------------------------------------- responses
 # Requests in the form of OpenAI's Responses. Facts: provider document "OpenAI Responses".
@@ -95,8 +94,6 @@ _MODEL_ITEMS: Final = ("reasoning", "compaction", "program", "program_output")
 """The items that only a model or its server makes, besides calls."""
 _OUTPUT_SUFFIX: Final = "_output"
 """The end of the type of an item with a result."""
-_LONGEST: Final = 64
-"""The length of a tool's name that every API takes."""
 _STATE_FIELDS: Final = ("conversation", "previous_response_id", "prompt")
 """The fields that name what a server keeps."""
 _SEARCH_CALL: Final = "tool_search_call"
@@ -109,8 +106,9 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     Raises:
         FieldError: it is not a valid request.
     """
+    said, signed = without_signatures(said)
     wants = wants_of(body)
-    tools, hosted, servers, namespaces = _tools(body)
+    tools, hosted, servers, namespaces = tools_of(body)
     items = _Items(namespaces)
     turns = [*_instructions(body), *items.turns(body)]
     instead, found = _instead(body, {tool.name for tool in tools})
@@ -135,13 +133,13 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         tools=tools,
         hosted_tools=hosted,
         extra_options={"mcp_servers": servers} if servers else None,
-        tool_choice=_choice(body, [tool.name for tool in tools], namespaces),
+        tool_choice=choice_of(body, [tool.name for tool in tools], namespaces),
         response_format=None
         if text is None
         else answer_format(text.object("format"), RESPONSES, "text.format[json_schema]"),
         reasoning_effort=None if reasoning is None else effort(reasoning, "effort"),
     )
-    return altered(read, request=altered(read.request, instead=instead, alone=items.alone))
+    return altered(read, request=altered(read.request, instead=instead, alone=items.alone, unsigned=signed))
 
 
 def _instead(
@@ -161,7 +159,7 @@ def _instead(
             continue
         try:
             inner = Fields({"tools": copy_json(tools_item.get("tools"))}, item.place)
-            tools, *others, inside = _tools(inner)
+            tools, *others, inside = tools_of(inner)
         except ResponseValidationError:  # the server of this format checks it
             continue
         if item.is_left and (any(others) or any(tool.client_tool for tool in tools) or [*inner.unread()]):
@@ -304,91 +302,6 @@ class _Items:
         return result
 
 
-# Options.
-
-
-def _choice(
-    body: Fields, tools: Collection[str], namespaces: Mapping[str, tuple[str, str]]
-) -> str | NamedTool | None:
-    """Return the choice among *tools*. Tools of *namespaces* that it names get the names that they have here."""
-
-    def renamed(one: dict[str, Any]) -> dict[str, Any]:
-        if isinstance(some := one.get("tools"), list):
-            return {**one, "tools": [renamed(tool) if isinstance(tool, dict) else tool for tool in some]}
-        space, inner = one.get("namespace"), one.get("name")
-        for name, qualified_name in namespaces.items():
-            if qualified_name == (space, inner):
-                return {**{key: one[key] for key in one if key != "namespace"}, "name": name}
-        if any(inner == other for _, other in namespaces.values()) and inner not in tools:
-            body.refuse(f"{inner!r:.80} is a tool of several namespaces: add the `namespace`", "tool_choice")
-        return one
-
-    if isinstance(body.look("tool_choice"), dict):
-        body.give("tool_choice", renamed(body.look("tool_choice")))
-    return tool_choice(body, is_nested=False)
-
-
-def _tools(
-    body: Fields,
-) -> tuple[list[ToolDefinition], list[HostedTool], list[dict[str, Any]], dict[str, tuple[str, str]]]:
-    """Return the client's tools, the server's tools, the MCP servers, and the namespaces by tool.
-
-    The tools of a namespace are listed singly, because no other API has namespaces. If two tools have one name, those in a
-    namespace get its name before theirs: ``sea__look``.
-    """
-    own: list[ToolDefinition] = []
-    hosted: list[HostedTool] = []
-    servers: list[dict[str, Any]] = []
-    namespaces: dict[str, tuple[str, str]] = {}
-    waiting: list[tuple[Fields, str | None]] = [(tool, None) for tool in body.objects("tools")]
-    results: list[tuple[Fields, str | None]] = []
-    while waiting:
-        tool, namespace = waiting.pop(0)
-        if tool.look("type") == "namespace" and isinstance(tool.look("tools"), list):
-            tool.take("type")
-            name = tool.need("name", tool.text("name"))
-            about = ": ".join(filter(None, (name, tool.text("description"))))  # it says when to use them
-            inside = [*tool.objects("tools")]
-            for inner in inside:
-                if inner.look("type") in ("function", "custom"):
-                    inner.give("description", "\n\n".join(filter(None, (about, inner.text("description")))))
-            waiting[:0] = [(inner, name) for inner in inside]
-        else:
-            results.append((tool, namespace))
-    names = Counter(str(tool.look("name")) for tool, _ in results if "name" in tool)
-    for tool, namespace in results:
-        kind = tool.need("type", tool.is_text("type"))
-        if kind in ("function", "custom"):
-            tool.take("type")
-            inner = tool.need("name", tool.text("name"))
-            tool.give("name", inner)
-            if namespace is not None:
-                name = f"{namespace}__{inner}" if names[inner] > 1 else inner
-                if name != inner and (len(name) > _LONGEST or name in names or name in namespaces):
-                    tool.refuse(f"is the name of two tools, and cannot be {name!r} instead", "name")
-                tool.give("name", name)
-                namespaces[name] = (namespace, inner)
-            own.append(
-                definition(tool, RESPONSES, "tools[][function]")
-                if kind == "function"
-                else custom_definition(tool)
-            )
-        elif kind == "mcp" and isinstance(tool.look("server_url"), str):
-            tool.take("type")
-            servers.append(mcp_server(tool, RESPONSES, "tools[][mcp]"))
-        elif kind == "file_search" or tool.look("container") not in (None, {"type": "auto"}):
-            tool.leave()
-        else:
-            known = vendor_tool(tool, RESPONSES, kind)
-            if isinstance(known, HostedTool) and not any(one.kind is known.kind for one in hosted):
-                hosted.append(known)
-            elif isinstance(known, ToolDefinition) and not any(one.name == known.name for one in own):
-                own.append(known)
-            else:
-                tool.leave()
-    return own, hosted, servers, namespaces
-
-
 # ------------------------------------------------------------------------ openai responses
 # Responses: the response object of ``/v1/responses``, and its events (provider document "OpenAI Responses").
 #
@@ -425,9 +338,11 @@ class ResponsesWriter(Writer):
         self._held_calls: dict[int, HeldCall] = {}  # the calls that have not, by part
         self._named: dict[int, str] = {}  # those of them whose name is known
         self._complete_calls: list[OpenItem] = []  # calls whose arguments are complete
+        self._searches: dict[str, OpenItem] = {}  # those that have begun, by the id of the call
         self._finished_items: dict[int, Event] = {}
         self._logprobs: list[Event] = []
-        self._length = 0
+        self._citations: list[Piece] = []  # of the text that comes next
+        self._is_cited_ahead = True
         self._next_sequence_number = 0
         self._status = ""
         self._detail = ""
@@ -451,15 +366,18 @@ class ResponsesWriter(Writer):
                 yield from self._server_item(piece)
 
     def _message(self, piece: Piece) -> Iterator[Event]:
-        annotation = None
-        if piece.type is SegmentType.CITATION:
-            annotation = annotation_of(piece, self._length, is_own=self.is_own)
-            if annotation is None:
-                return
+        is_citation = piece.type is SegmentType.CITATION
+        if is_citation and self._is_cited_ahead and not self.is_own and is_location(piece):
+            self._citations.append(piece)
+            return
+        if is_citation and annotation_of(piece, 0, is_own=self.is_own) is None:
+            return
         (key, name), part, item = BESIDE["message"], self._part_of(piece), self._opened("message")
+        if not is_citation:
+            self._is_cited_ahead = piece.metadata.get("citations") != "follow"
         phase = piece.metadata.get(name)
         about = {key: phase} if isinstance(phase, str) else {}
-        if part is None and not (piece.text or annotation):
+        if part is None and not (piece.text or is_citation):
             if item is not None:
                 item.about |= about
             if item is not None or not about:
@@ -470,17 +388,20 @@ class ResponsesWriter(Writer):
             kind = "refusal" if piece.type is SegmentType.REFUSAL else "output_text"
             part = yield from self._add_part(item, kind, piece.part)
         assert item is not None, "a part is one of the open item"
-        if annotation is not None:
-            part.annotations.append(annotation)
-            number, family = len(part.annotations) - 1, FAMILIES[EventRole.ANNOTATION, part.type]
-            place_fields = self._place(item, part)
-            yield self._event(
-                f"{family}.added", **place_fields, annotation=annotation, annotation_index=number
-            )
+        if is_citation:
+            yield from self._annotate(item, part, piece)
         elif piece.text:
             yield from self._say(item, part, piece.text)
         if phase:
             item.about |= about
+
+    def _annotate(self, item: OpenItem, part: OpenPart, piece: Piece) -> Iterator[Event]:
+        annotation = annotation_of(piece, len("".join(part.texts)), is_own=self.is_own)
+        if annotation is not None:
+            number, family = len(part.annotations), FAMILIES[EventRole.ANNOTATION, part.type]
+            part.annotations.append(annotation)
+            about: Event = {"annotation": annotation, "annotation_index": number}
+            yield self._event(f"{family}.added", **self._place(item, part), **about)
 
     def _opened(self, type: str) -> OpenItem | None:
         """Return the item that may continue, if it is of that type."""
@@ -497,7 +418,9 @@ class ResponsesWriter(Writer):
 
     def _reasoning(self, piece: Piece) -> Iterator[Event]:
         (key, name), item = BESIDE["reasoning"], self._opened("reasoning")
-        hidden = piece.metadata.get(name)
+        hidden, signature = map(piece.metadata.get, (name, "signature"))
+        if isinstance(signature, str) and signature and not hidden:
+            hidden = f"{SIGNED}{signature}"
         if item is None or not self._goes_on(piece, item):
             if not (piece.text or isinstance(hidden, str) or "id" in piece.metadata):
                 return
@@ -508,11 +431,11 @@ class ResponsesWriter(Writer):
         if piece.text:
             part = self._part_of(piece)
             if part is None:
-                remaining = self._left_of(item, "")
+                remaining, is_signed = self._left_of(item, ""), str(item.about.get(key)).startswith(SIGNED)
                 # A summary, or the reasoning itself: servers that show it encrypt nothing, and mark it so.
-                is_summary = (
-                    self._wants_summary if remaining is None else key not in remaining or remaining[key]
-                )
+                is_summary = self._wants_summary
+                if remaining is not None:
+                    is_summary = not is_signed and (key not in remaining or remaining[key])
                 part = yield from self._add_part(
                     item, "summary_text" if is_summary else "reasoning_text", piece.part
                 )
@@ -527,6 +450,8 @@ class ResponsesWriter(Writer):
     def _goes_on(self, piece: Piece, item: OpenItem) -> bool:
         """Whether *piece* belongs to *item*, the reasoning that is open."""
         if piece.part == self._reasoning_part or item.id == piece.metadata.get("id"):
+            return True
+        if not piece.text and "signature" in piece.metadata and "encrypted_content" not in item.about:
             return True
         return item.place is not None and not self._kept_items.next_is("reasoning")
 
@@ -606,12 +531,40 @@ class ResponsesWriter(Writer):
             yield self._event(f"{family}.{word}", item_id=item.id, output_index=item.index, **said)
 
     def _server_item(self, piece: Piece) -> Iterator[Event]:
+        is_search = False if self.is_own else (yield from self._search(piece))
+        if is_search:
+            return
         value = server_item(piece, lambda kind: self._id(kind, None))
         if value is not None and self._is_item(value):
             yield from self._settle(piece.part)
             # A stream cannot take back what it passed over, should it arrive later.
             yield from self._pass_over(str(value["type"]), id=value.get("id") if self.whole else None)
             yield from self._write_whole(value)
+
+    def _search(self, piece: Piece) -> Generator[Event, None, bool]:
+        """Begin the web search that *piece* calls in Messages, or end the one of its result. Return whether it is either."""
+        about = piece.metadata
+        begun, search = search_item(piece), self._searches.pop(str(about.get("tool_use_id")), None)
+        if begun is not None:
+            yield from self._settle(piece.part)
+            if about["id"] in self._searches:  # of two calls with one id, the first has no result
+                yield from self._finish(self._searches.pop(about["id"]), "completed")
+            item = self._searches[about["id"]] = OpenItem(
+                len(self._items), begun["id"], begun["type"], about=begun
+            )
+            yield from self._added(item)
+            yield from self._searched(item, "in_progress", "searching")
+        elif search is not None:
+            sources = sources_of(piece)
+            if sources is not None:
+                search.about["action"] = {**search.about["action"], "sources": sources}
+                yield from self._searched(search, "completed")
+            yield from self._finish(search, "failed" if sources is None else "completed")
+        return begun is not None or search is not None
+
+    def _searched(self, item: OpenItem, *words: str) -> Iterator[Event]:
+        for word in words:
+            yield self._event(f"{item.type}.{word}", item_id=item.id, output_index=item.index)
 
     def _write_whole(self, value: Event) -> Iterator[Event]:
         item = OpenItem(len(self._items), str(value.get("id") or ""), "server", whole=value)
@@ -664,6 +617,8 @@ class ResponsesWriter(Writer):
         for item in sorted(remaining, key=lambda item: item.index):
             is_cut = self._status != "completed" and item.index == len(self._items) - 1
             yield from self._finish(item, "incomplete" if is_cut else "completed")
+        for search in self._searches.values():  # without a result
+            yield from self._finish(search, "completed" if self._status == "completed" else "in_progress")
         self._unfinished_calls.clear()
         self._open_item = None
         yield from self._pass_over(None)
@@ -719,6 +674,8 @@ class ResponsesWriter(Writer):
             "usage": body.get("usage"),
             **repeated(self.heading.request),
         }
+        if self.usage is not None and self.usage.details.web_search_requests:
+            body["tool_usage"] = tool_usage_of(self.usage.details.web_search_requests)
         names = ("parallel_tool_calls", "previous_response_id")
         parallel, previous_id = map(self.heading.extensions.get, names)
         if isinstance(parallel, bool):
@@ -802,6 +759,8 @@ class ResponsesWriter(Writer):
         yield from self._end_part(item)
         list_name = PARTS[type].list
         part = OpenPart(type, sum(PARTS[other.type].list == list_name for other in item.parts), number)
+        if type == "output_text":
+            part.citations, self._citations = self._citations, []
         item.parts.append(part)
         yield self._event(
             f"{FAMILIES[EventRole.PART, list_name]}.added", **self._place(item, part), part=part.value()
@@ -812,7 +771,6 @@ class ResponsesWriter(Writer):
         part.texts.append(text)
         more: Event = {}
         if part.type == "output_text":
-            self._length += len(text)
             more["logprobs"], self._logprobs = self._logprobs, []
             part.logprobs += more["logprobs"]
         family = FAMILIES[EventRole.TEXT, part.type]
@@ -827,6 +785,8 @@ class ResponsesWriter(Writer):
                 FAMILIES[EventRole.PART, PARTS[part.type].list],
             )
             if part.type == "output_text":
+                for citation in part.citations:
+                    yield from self._annotate(item, part, citation)
                 text["logprobs"] = list(part.logprobs)
             yield self._event(f"{FAMILIES[EventRole.TEXT, part.type]}.done", **place_fields, **text)
             yield self._event(f"{family}.done", **place_fields, part=part.value())
@@ -854,16 +814,3 @@ class ResponsesWriter(Writer):
             return own
         token = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.heading.id}/{len(self._items)}").hex
         return f"{IdKind(kind).prefix}{token}"  # type: ignore[call-arg]  # a word finds its member
-
-
-def is_item(value: Event, unknown: OnUnknown) -> bool:
-    """Whether the types of the API can hold *value* as an item of an output. *unknown* as for :func:`parse_item`."""
-    from crosswalk.responses.reading import (
-        parse_item,
-    )  # only for actions of the server alone: it loads all types
-
-    try:
-        parse_item(value, unknown=unknown)
-    except ResponsesError:
-        return False
-    return True

@@ -22,7 +22,7 @@ from crosswalk.plugin.registry import Mapper
 from crosswalk.text import clean_message
 from crosswalk.types.answer import ChoiceDraft
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import EMPTY_OBJECT, PIECES, Arrays, FrozenObject, dump_json, merge
+from crosswalk.types.json import EMPTY_OBJECT, PIECES, Arrays, FrozenObject, as_json_object, dump_json, merge
 from crosswalk.types.message import CallKind, ChatMessage, ToolCall
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import UsageInfo
@@ -370,6 +370,68 @@ class Parts:
 
 def _piece(part: int, segment: Segment, call: CallPiece | None, choice: int) -> Piece:
     return Piece(part, segment.type, segment.content, segment.metadata, segment.annotations, call, choice)
+
+
+# -------------------------------------------------------------------------------- searches
+# A web search of the server: one item of Responses, and the blocks of a call and of its result in Messages. Both have the
+# query and the URLs of the pages. The id of each is valid in the other API, and comes back as it was.
+
+
+_ITEM_ID, _BLOCK_ID = "ws_", "srvtoolu_"
+"""The beginnings of the ids that each API takes."""
+
+
+def search_item(piece: Piece) -> Event | None:
+    """Return *piece*, the call of a web search in Messages, as the item that begins, or ``None`` if it is none."""
+    call = piece.metadata
+    query, id = (as_json_object(piece.text) or {}).get("query"), call.get("id")
+    is_search = (call.get("type"), call.get("name")) == ("server_tool_use", "web_search")
+    if not (is_search and isinstance(query, str) and isinstance(id, str)):
+        return None
+    own_id = id.removeprefix(_BLOCK_ID)
+    id = own_id if own_id.startswith(_ITEM_ID) else f"{_ITEM_ID}{id}"
+    return {"id": id, "type": "web_search_call", "action": {"type": "search", "query": query}}
+
+
+def sources_of(piece: Piece) -> list[Event] | None:
+    """Return the pages that *piece*, the result of a web search in Messages, lists, or ``None`` if the search has failed."""
+    pages = piece.metadata.thawed().get("content")
+    if not isinstance(pages, list):
+        return None
+    urls = (page.get("url") for page in pages if isinstance(page, dict))
+    return [{"type": "url", "url": url} for url in urls if isinstance(url, str)]
+
+
+def search_pieces(piece: Piece) -> list[Piece]:
+    """Return *piece*, the item of a web search of Responses, as the call and, if it is told, the result in Messages.
+
+    The list is empty if it is no search. A client requires the title and the encrypted content of a page, so they are empty.
+    """
+    item, action = piece.metadata, as_json_object(piece.text) or {}
+    queries = [action.get("query"), *(action.get("queries") or ())]
+    query, id = next((query for query in queries if isinstance(query, str)), None), item.get("id")
+    is_search = (item.get("type"), action.get("type")) == ("web_search_call", "search")
+    if not (is_search and query is not None and isinstance(id, str)):
+        return []
+    own_id = id.removeprefix(_ITEM_ID)
+    id = own_id if own_id.startswith(_BLOCK_ID) else f"{_BLOCK_ID}{id}"
+    caller, sources = {"caller": dict(messages.CALLER)}, action.get("sources")
+    call = {"type": "server_tool_use", "id": id, "name": "web_search", **caller}
+    pieces = [attrs.evolve(piece, text=dump_json({"query": query}).decode(), metadata=FrozenObject(call))]
+    content: Any = None
+    if item.get("status") == "failed":
+        content = {"type": "web_search_tool_result_error", "error_code": "unavailable"}
+    elif isinstance(sources, list):
+        content = [_page(source) for source in sources if isinstance(source, dict) and "url" in source]
+    if content is not None:
+        result = {"type": "web_search_tool_result", "tool_use_id": id, "content": content, **caller}
+        pieces.append(attrs.evolve(piece, part=~piece.part, text="", metadata=FrozenObject(result)))
+    return pieces
+
+
+def _page(source: Event) -> Event:
+    about = {"title": source.get("title") or "", "encrypted_content": "", "page_age": None}
+    return {"type": "web_search_result", "url": source["url"], **about}
 
 
 # ---------------------------------------------------------------------------------- source

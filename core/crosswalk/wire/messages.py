@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from crosswalk.errors import ErrorKind
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType
@@ -38,8 +38,10 @@ __all__ = [
     "UNMARKED",
     "WireBlock",
     "WirePiece",
+    "is_foreign_search",
     "is_known_block",
     "is_server_call",
+    "without_foreign_citations",
 ]
 
 EVENTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -105,6 +107,26 @@ def is_known_block(type: str) -> bool:
 def is_server_call(type: str) -> bool:
     """Whether a block of *type* is a call of a tool of the server's own."""
     return type.endswith("_tool_use")
+
+
+def is_foreign_search(block: Any) -> bool:
+    """Whether *block* is the result of a web search by another server: its pages have no encrypted content."""
+    if not (
+        isinstance(block, dict) and block.get("type") == "web_search_tool_result" and "tool_use_id" in block
+    ):
+        return False
+    pages = block.get("content")
+    pages = pages if isinstance(pages, list) else []
+    return any(isinstance(page, dict) and page.get("encrypted_content") == "" for page in pages)
+
+
+def without_foreign_citations(block: Any) -> Any:
+    """Return *block* without the citations of another server's pages, which have no encrypted index."""
+    citations = block.get("citations") if isinstance(block, dict) else None
+    if not isinstance(citations, list):
+        return block
+    own = [one for one in citations if not (isinstance(one, dict) and one.get("encrypted_index") == "")]
+    return block if len(own) == len(citations) else {**block, "citations": own}
 
 
 OPAQUE: Final[Mapping[str, str]] = MappingProxyType(

@@ -29,6 +29,7 @@ __all__ = [
     "PENDING",
     "REPEATED",
     "REQUIRED",
+    "SIGNED",
     "EventRole",
     "ItemRole",
     "WireEvent",
@@ -205,6 +206,9 @@ BESIDE: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {"message": ("phase", "phase"), "reasoning": ("encrypted_content", "encrypted")}
 )
 """The fields of an item besides its texts that are sent back with it, and the name of each in the segment's metadata."""
+
+SIGNED: Final = "crosswalk:signature:"
+"""The beginning of an ``encrypted_content`` that is the signature of another API's reasoning, as a conversion writes it."""
 
 REPEATED: Final = FrozenObject(
     {

@@ -411,5 +411,5 @@ def test_output_of_a_conversion_folds() -> None:
     response = to_response(normalize(THINKING, "anthropic")).value
     (turn,) = fold(response.output)
     assert turn.message.text == response.output_text
-    assert len(turn.reasoning) == 1
+    assert len(turn.reasoning) == 2
     assert orjson.loads(turn.message.tool_calls[0].arguments) is not None  # type: ignore[index]
