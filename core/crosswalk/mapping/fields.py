@@ -23,9 +23,10 @@ from crosswalk.plugin.state import (
     take_same,
     take_string,
 )
+from crosswalk.text import meant
 from crosswalk.types.delta import ResponseDelta, ended, said
 from crosswalk.types.message import ToolCallDelta
-from crosswalk.types.usage import UsageInfo
+from crosswalk.types.usage import UsageDetails, UsageInfo
 from crosswalk.types.values import FinishReason, TokenLogprob
 
 # ---------------------------------------------------------------------------------- fields
@@ -106,11 +107,17 @@ class FieldTable:
 
     Raises:
         TypeError: a row is none.
-        ValueError: a path has a row and leads to others as well.
+        ValueError: a path has a row and leads to others as well, or is no path.
     """
 
     def __init__(self, rows: Mapping[str, FieldRow]) -> None:
         _check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
+        for path in rows:
+            names = [step.removesuffix("[]") for step in path.split(".")]
+            if not all(names) or "[" in "".join(names):
+                raise ValueError(
+                    f"{path!r} is no path of a row, as in 'output[].text'; a place in an array needs a hook"
+                )
         self.rows = rows
         self.text_paths = tuple(path.replace("[]", "[0]") for path in rows if rows[path] in (TEXT, REASONING))
         count_paths: dict[str, list[str]] = {}
@@ -243,8 +250,21 @@ CREATED: Final = FieldRow("created", _take_created)
 """The row of the time of creation, in seconds since 1970."""
 
 
+_COUNTS: Final = frozenset(
+    {field.name for kind in (UsageInfo, UsageDetails) for field in attrs.fields(kind)} - {"cost", "details"}
+    | {"total_tokens"}
+)
+"""The names of all counts."""
+
+
 def count(name: str) -> FieldRow:
-    """The row of the token count *name* of ``UsageInfo`` or ``UsageDetails``. Of several the first with a count decides."""
+    """The row of the token count *name* of ``UsageInfo`` or ``UsageDetails``. Of several the first with a count decides.
+
+    Raises:
+        ValueError: there is no such count.
+    """
+    if name not in _COUNTS:
+        raise ValueError(f"there is no count {name!r}{meant(name, _COUNTS)}")
     return FieldRow(f"usage.{name}", None)
 
 

@@ -864,6 +864,10 @@ def built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
         raise mapper.broken(f"build_request failed with {type(error).__name__}") from error
     if not isinstance(http_request, HTTPRequest):
         raise mapper.broken(f"build_request gives {type(http_request).__name__}, not HTTPRequest")
+    for name, kind in (("path", str), ("body", dict), ("method", str)):
+        if not isinstance(value := getattr(http_request, name), kind):
+            wrong_type = f"{type(value).__name__}, not {kind.__name__}"
+            raise mapper.broken(f"build_request gives an HTTPRequest whose {name} is {wrong_type}")
     return http_request
 
 

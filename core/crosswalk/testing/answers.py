@@ -125,6 +125,8 @@ _ASKED_OPTIONS: Final[dict[str, Any]] = {
 }
 _ASKED_TOOL: Final = "look_at_kelp"
 _ASKED_MODEL: Final = "kelp-7"
+_ASKED_TURNS: Final = (("system", "Kelp is brown."), ("user", "Is it green?"), ("assistant", "No, brown."))
+"""Turns before the question, with distinct texts."""
 
 
 def requests_say_all(case: Case) -> Iterator[Problem]:
@@ -147,21 +149,25 @@ def requests_say_all(case: Case) -> Iterator[Problem]:
 
 def _asked(case: Case) -> Iterator[Problem]:
     tool = ToolDefinition(_ASKED_TOOL, "", {"type": "object", "properties": {"depth": {"type": "integer"}}})
-    request = ChatRequest(MARKER, model=_ASKED_MODEL, tools=(tool,), **_ASKED_OPTIONS)
+    turns = [{"role": role, "content": text} for role, text in (*_ASKED_TURNS, ("user", MARKER))]
+    request = ChatRequest(turns, model=_ASKED_MODEL, tools=(tool,), **_ASKED_OPTIONS)
     http_request, content = build(request, case.mapper, "drop")
     streamed_request, streamed_content = build(altered(request, stream=True), case.mapper, "drop")
     said = {*strings(http_request.body)}
-    for name, value, is_said in (
-        ("the text", MARKER, MARKER in said),
-        ("the model", _ASKED_MODEL, _ASKED_MODEL in said or _ASKED_MODEL in http_request.path),
-        ("the tool", _ASKED_TOOL, _ASKED_TOOL in said),
+    adapted = {one.field for one in http_request.adaptations}
+    texts = [(f"the {role} text", text, "messages") for role, text in _ASKED_TURNS]
+    for name, value, field in (
+        *texts,
+        ("the text", MARKER, "messages"),
+        ("the model", _ASKED_MODEL, "model"),
+        ("the tool", _ASKED_TOOL, "tools"),
     ):
-        if not is_said and not http_request.adaptations:
+        is_said = value in said or (value == _ASKED_MODEL and value in http_request.path)
+        if not is_said and not any(one.startswith(field) for one in adapted):
             message = f"{name} {value.strip()[:20]!r} is not in the body"
             yield case.problem("P4", "request", message, about="request")
     if (content, http_request.path) == (streamed_content, streamed_request.path):
         yield case.problem("P4", "request", "a stream is asked for as a whole answer is", about="request")
-    adapted = {one.field for one in http_request.adaptations}
     recorded = {path for one in case.others for path, _ in _options_at(one, http_request.path)}
     for option, value in _ASKED_OPTIONS.items():
         wanted = value[0] if isinstance(value, tuple) else value

@@ -110,8 +110,9 @@ _OPAQUE_TEXTS: Final = {
     "\n": "a line break",
     "0": "a zero",
     "[DONE]": "the end of a stream",
-    "Kelp\x00\x07 \u200b": "a text with invisible characters",
-    "</s><|im_end|> &lt;b&gt; <think>a</think> \u201cq\u201d 'q' \\u0041 \\n %20 ```\n{}\n```\n\nUser: \U0001f469\u200d": (
+    "null": "a null",
+    "\ufeffKelp\x00\x07 \u200b\U0001f469\u200d": "a text with invisible characters",
+    "```\n</s><|im_end|> &lt;b&gt; <think>a</think> \u201cq\u201d 'q' \\u0041 \\n %20 ```\n{}\n```\n\nUser: \n```": (
         "a text of tags, quotes, escapes and fences"
     ),
     f"\r\n\t{'Kelp ' * 14_000}\t\r\n": "a long text with white space around it",

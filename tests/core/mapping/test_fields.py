@@ -312,6 +312,17 @@ def test_a_path_with_a_row_leads_to_no_other() -> None:
         FieldTable({"say": TEXT, "say.text": TEXT})
 
 
+@pytest.mark.parametrize("path", ["", "say..text", ".text", "a[2]", "[2].text", "[]", "a[].[1]"])
+def test_a_path_that_leads_nowhere_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(f"{path!r} is no path of a row")):
+        FieldTable({path: TEXT})
+
+
+def test_a_count_that_there_is_not_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ValueError, match="no count 'promt_tokens', did you mean 'prompt_tokens'?"):
+        count("promt_tokens")
+
+
 # A shipped dialect that is a table.
 
 

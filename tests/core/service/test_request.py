@@ -409,7 +409,20 @@ def test_an_unknown_provider_is_named() -> None:
         build_http_request(ASK, "olama")
 
 
-@pytest.mark.parametrize("built", [{"messages": []}, KeyError("secret")])
+WRONG: Any = ["secret"]
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        {"messages": []},
+        KeyError("secret"),
+        HTTPRequest(WRONG, {}),
+        HTTPRequest("/p", WRONG),
+        HTTPRequest("/p", {}, method=WRONG),
+    ],
+    ids=["no request", "an error", "path", "body", "method"],
+)
 def test_a_plugin_that_breaks_its_word(built: Any) -> None:
     with pytest.raises(PluginError, match="provider 'test': build_request") as raised:
         build(built)

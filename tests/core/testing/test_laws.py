@@ -296,6 +296,16 @@ def test_an_object_of_arguments_may_be_anything() -> None:
     )
 
 
+def test_an_answer_may_repeat_the_tools_of_its_request() -> None:
+    """Their schemas are no arguments of a call that has none."""
+    registry = Registry(installed=[], environ={})
+    registry.register(Quay(), "quay")
+    tools = b'"tools":[{"name":"look","parameters":{"type":"object","properties":{}}}]'
+    body = b'{"quay":"q1","fn":"look","cid":"c1","args":{},"why":"stop",%b}' % tools
+    echo = Capture("echo", Path("echo.json"), body)
+    assert check_capture(registry.mapper("quay"), echo, checks=["arguments told apart"]) == []
+
+
 class Cove(TableDialect):
     """Says how full its cache is."""
 

@@ -75,6 +75,15 @@ class NamesWhatItForgets(Tern):
         return http_request.adapted(Adaptation.dropped("seed", "its engine has none"))
 
 
+class ForgetsWhatCameBefore(Tern):
+    """It says that it leaves out something else."""
+
+    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> HTTPRequest:
+        http_request.body.pop("seed", None)
+        http_request.body["messages"] = http_request.body["messages"][-1:]
+        return http_request.adapted(Adaptation.dropped("seed", "its engine has none"))
+
+
 class NeverStreams(Tern):
     def changed(self, http_request: HTTPRequest, request: ChatRequest) -> None:
         http_request.body.pop("stream", None), http_request.body.pop("stream_options", None)
@@ -123,6 +132,8 @@ def test_a_right_builder_has_no_problem(plugin: Any) -> None:
         (ForgetsTheTool(), "text, request: the tool 'look_at_kelp' is not in the body"),
         (ForgetsTheModel(), "text, request: the model 'kelp-7' is not in the body"),
         (ForgetsTheOptions(), "text, request.seed: is neither in the body nor among the adaptations"),
+        (ForgetsWhatCameBefore(), "text, request: the system text 'Kelp is brown.' is not in the body"),
+        (ForgetsWhatCameBefore(), "text, request: the assistant text 'No, brown.' is not in the body"),
         (NeverStreams(), "text, request: a stream is asked for as a whole answer is"),
         (OtherWords(), "request.max_tokens: is at max_completion_tokens, and recorded requests have it at max_tokens"),
         (ForgetsTheConversation(), "text, request: the next request has not all of its text"),
