@@ -162,7 +162,9 @@ def failed(form: WireForm, error: ErrorInfo, request_id: str) -> tuple[bytes, in
     if form is not WireForm.ANTHROPIC:
         return converted_error.value, converted_error.status
     body = load_json(converted_error.value)
-    given_error = error.raw.get("error") if error.raw is not None else None
+    given_error = (
+        error.raw.get("error") if isinstance(error.raw, Mapping) else None
+    )  # or any other JSON, or a text
     details = given_error.get("details") if isinstance(given_error, Mapping) else None
     if isinstance(details, Mapping) and isinstance(details.get("error_code"), str):
         body["error"]["details"] = dict(details)  # by this Anthropic's SDKs know how to go on

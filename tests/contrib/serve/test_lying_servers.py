@@ -95,6 +95,31 @@ def test_credentials_that_a_server_repeats_reach_nobody(
     assert normalize(record.body, "vllm", status=500).error_info is not None
 
 
+CLIENTS: dict[str, Any] = {
+    CHAT: HI,
+    "/v1/responses": {"model": "tiny", "input": "Hi"},
+    "/v1/messages": {**HI, "max_tokens": 9},
+    "/v1beta/models/tiny:generateContent": {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
+    "/api/chat": {**HI, "stream": False},
+}
+
+
+@pytest.mark.parametrize("path", CLIENTS)
+@pytest.mark.parametrize(
+    "body",
+    [b"slow down", b"<html>slow down</html>", b"\xff\x00", b'"slow down"', b"7", b'[{"error": {"code": 429}}]', b""],
+    ids=["text", "page", "binary", "a JSON text", "a number", "an array", "nothing"],
+)  # fmt: skip
+def test_an_error_whose_body_is_no_object_keeps_its_status(
+    upstream: ReplayServer, path: str, body: bytes
+) -> None:
+    headers = {"Content-Type": "text/plain", "Retry-After": "7"}
+    upstream.add(Answer((body,), status=429, headers=headers), times=3)
+    answer = post(config_of(upstream), CLIENTS[path], path)
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "7")
+    assert "the gateway failed" not in answer.text
+
+
 def test_what_a_server_answers_is_written_down_as_it_came(upstream: ReplayServer, tmp_path: Path) -> None:
     """A key that is not secret, such as EMPTY, is a word like any other."""
     upstream.add(says("an EMPTY one"))
