@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import math
+import threading
 import typing
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -704,16 +705,20 @@ class _MadeLater:
         self._name = name
 
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
-        # Two threads may make the same class at once. What the first one made counts for both.
-        complete_class = _COMPLETE_CLASSES.setdefault(self._owner, _complete(self._declared_class))
-        self._owner.__attrs_attrs__ = complete_class.__attrs_attrs__
-        self._owner.__init__ = complete_class.__init__
+        with _MAKING_LOCK:  # attrs changes the declared class while it makes the complete one
+            complete_class = _COMPLETE_CLASSES.get(self._owner)
+            if complete_class is None:
+                complete_class = _COMPLETE_CLASSES[self._owner] = _complete(self._declared_class)
+                self._owner.__attrs_attrs__ = complete_class.__attrs_attrs__
+                self._owner.__init__ = complete_class.__init__
         value = getattr(complete_class, self._name)
         return value.__get__(instance, owner) if self._name == "__init__" else value
 
 
 _COMPLETE_CLASSES: Final[dict[Any, Any]] = {}
 """The class that attrs made of each record class."""
+_MAKING_LOCK: Final = threading.RLock()
+"""Held by the thread that makes a class: that may ask for the fields of another one."""
 _complete: Final = attrs.frozen(
     # Records inherit the other methods that attrs would generate.
     auto_attribs=True,
