@@ -268,15 +268,11 @@ def others() -> Iterator[tuple[str, Convert]]:
 class _LiteLLM:
     """LiteLLM has no function that converts an answer. So its calls ask a server here, which answers with it."""
 
-    _MODELS: Final = {
-        WireForm.OPENAI_CHAT: "deepseek/deepseek-chat",
-        WireForm.OPENAI_RESPONSES: "openai/responses/gpt-4o",
-        WireForm.ANTHROPIC: "anthropic/claude-sonnet-4-5",
-    }
-    """A model of a server of each form, which LiteLLM asks in that form."""
-
     def __init__(self) -> None:
         self._library: Any = import_module("litellm")
+        self._models: dict[str, str] = tomllib.loads((ROOT / "scripts/convert_matrix.toml").read_text())[
+            "litellm"
+        ]
         self._answer = b""
         library = self
 
@@ -302,7 +298,7 @@ class _LiteLLM:
         }
 
     def convert(self, said: Any, source: WireForm, target: WireForm) -> Any:
-        is_body, model = isinstance(said, dict), self._MODELS[source]
+        is_body, model = isinstance(said, dict), self._models[source]
         if target is not WireForm.OPENAI_CHAT:
             model = model.replace("/responses/", "/")
         if target is WireForm.ANTHROPIC:  # DeepSeek answers in that form, too
