@@ -229,10 +229,8 @@ def _lasts(expires_at: object) -> bool:
 
 def _mark(blocks: list[dict[str, Any]], mark: CacheMark | None) -> None:
     """Mark the last of *blocks* that may be, for the cache."""
-    if mark is None:
-        return
     block = next((block for block in reversed(blocks) if block.get("type") not in messages.UNMARKED), None)
-    if block is not None:
+    if mark is not None and block is not None:
         block |= written_mark(mark, "messages")
 
 

@@ -451,8 +451,6 @@ class ResponsesWriter(Writer):
         """Whether *piece* belongs to *item*, the reasoning that is open."""
         if piece.part == self._reasoning_part or item.id == piece.metadata.get("id"):
             return True
-        if not piece.text and "signature" in piece.metadata and "encrypted_content" not in item.about:
-            return True
         return item.place is not None and not self._kept_items.next_is("reasoning")
 
     def _call(self, piece: Piece) -> Iterator[Event]:
