@@ -155,16 +155,12 @@ def _asked(case: Case) -> Iterator[Problem]:
     streamed_request, streamed_content = build(altered(request, stream=True), case.mapper, "drop")
     said = {*strings(http_request.body)}
     adapted = {one.field for one in http_request.adaptations}
-    texts = [(f"the {role} text", text, "messages") for role, text in _ASKED_TURNS]
-    for name, value, field in (
-        *texts,
-        ("the text", MARKER, "messages"),
-        ("the model", _ASKED_MODEL, "model"),
-        ("the tool", _ASKED_TOOL, "tools"),
-    ):
+    asked = [(f"the {role} text", text, "messages") for role, text in (*_ASKED_TURNS, ("last", MARKER))]
+    asked += [("the model", _ASKED_MODEL, "model"), ("the tool", _ASKED_TOOL, "tools")]
+    for name, value, field in asked:
         is_said = value in said or (value == _ASKED_MODEL and value in http_request.path)
         if not is_said and not any(one.startswith(field) for one in adapted):
-            message = f"{name} {value.strip()[:20]!r} is not in the body"
+            message = f"{name} {value.strip()!r} is not in the body"
             yield case.problem("P4", "request", message, about="request")
     if (content, http_request.path) == (streamed_content, streamed_request.path):
         yield case.problem("P4", "request", "a stream is asked for as a whole answer is", about="request")

@@ -308,20 +308,17 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
                 )
 
 
-_SCHEMA_KEYS: Final = frozenset({"parameters", "input_schema", "inputSchema"})
-"""The keys of a tool's schema: such an object declares a tool of the request, and is no call."""
-
-
 def _arguments_left(case: Case, calls: Iterable[dict[str, Any]]) -> Iterator[Problem]:
-    """A call has no arguments, and the extensions have an object, or the text of one, beside where its name was."""
+    """A call has no arguments, and the extensions have an object, or the text of one, beside where its name was.
+
+    An object with ``parameters`` declares a tool of the request, and is no call.
+    """
     names = {call["name"] for call in calls if call["arguments"] in ("", "{}")}
-    extensions = case.baseline.extensions
     for leaf in case.leaves:
         holder = at(case.events[leaf.event], leaf.path[:-1])
-        is_named = leaf.value in names and isinstance(holder, dict) and _SCHEMA_KEYS.isdisjoint(holder)
-        values = holder.values() if is_named else ()
-        left_values = [value for _, value in nodes(extensions)]
-        if any(json_object(value) and value in left_values for value in values):
+        is_call = leaf.value in names and isinstance(holder, dict) and "parameters" not in holder
+        left_values = [value for _, value in nodes(case.baseline.extensions)]
+        if is_call and any(json_object(value) and value in left_values for value in holder.values()):
             yield case.problem(
                 "P4", leaf, "the arguments of its call are left in the extensions", about="calls"
             )
