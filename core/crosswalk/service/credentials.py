@@ -14,50 +14,15 @@ from crosswalk.types.json import dump_json, load_json
 _HEADS: Final = frozenset({"header", "headers", "query"})
 _NAMES_OF_PAIR: Final = ("name", "key", "header")
 _VALUES_OF_PAIR: Final = frozenset({"value", "values"})
-_SCHEMA_TYPES: Final = frozenset(
-    (
-        "array",
-        "boolean",
-        "bool",
-        "dict",
-        "float",
-        "int",
-        "integer",
-        "list",
-        "null",
-        "number",
-        "object",
-        "str",
-        "string",
-    )
-)
-_SCHEMA_WORDS: Final = frozenset(
-    (
-        *(
-            "$ref",
-            "additionalProperties",
-            "allOf",
-            "anyOf",
-            "deprecated",
-            "description",
-            "enum",
-            "format",
-            "items",
-        ),
-        *(
-            "maxItems",
-            "maxLength",
-            "maximum",
-            "minItems",
-            "minLength",
-            "minimum",
-            "nullable",
-            "oneOf",
-            "optional",
-        ),
-        *("pattern", "properties", "readOnly", "required", "strict", "title", "type", "writeOnly"),
-    )
-)
+_SCHEMA_TYPES: Final = frozenset({
+    "array", "bool", "boolean", "dict", "float", "int", "integer", "list", "null", "number", "object",
+    "str", "string",
+})  # fmt: skip
+_SCHEMA_WORDS: Final = frozenset({
+    "$ref", "additionalProperties", "allOf", "anyOf", "deprecated", "description", "enum", "format",
+    "items", "maxItems", "maxLength", "maximum", "minItems", "minLength", "minimum", "nullable", "oneOf",
+    "optional", "pattern", "properties", "readOnly", "required", "strict", "title", "type", "writeOnly",
+})  # fmt: skip
 _SHORTEST_JSON: Final = 12
 _ESCAPED_LETTER: Final = pattern(rb"\\u00[2-7]")
 
