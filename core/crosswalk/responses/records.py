@@ -706,11 +706,11 @@ class _MadeLater:
 
     def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
         with _MAKING_LOCK:  # attrs changes the declared class while it makes the complete one
-            complete_class = _COMPLETE_CLASSES.get(self._owner)
-            if complete_class is None:
-                complete_class = _COMPLETE_CLASSES[self._owner] = _complete(self._declared_class)
-                self._owner.__attrs_attrs__ = complete_class.__attrs_attrs__
-                self._owner.__init__ = complete_class.__init__
+            # Another thread may have made it while this one waited.
+            complete_class = _COMPLETE_CLASSES.get(self._owner) or _complete(self._declared_class)
+            _COMPLETE_CLASSES[self._owner] = complete_class
+            self._owner.__attrs_attrs__ = complete_class.__attrs_attrs__
+            self._owner.__init__ = complete_class.__init__
         value = getattr(complete_class, self._name)
         return value.__get__(instance, owner) if self._name == "__init__" else value
 
