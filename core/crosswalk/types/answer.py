@@ -66,6 +66,7 @@ _REFUSAL: Final = SegmentType.REFUSAL
 _ASSISTANT: Final = Role.ASSISTANT
 _MESSAGE_MAKER: Final = maker(ChatMessage, "role", "content", "tool_calls")
 _SEGMENT_MAKER: Final = maker(Segment, "type", "content")
+_CALL_MAKER: Final = maker(Segment, "type", "content", "metadata")
 
 
 class CallDraft:
@@ -325,7 +326,7 @@ class ChoiceDraft:
         metadata = {"id": ids[part]}
         if part.name:
             metadata["name"] = part.name
-        return Segment(SegmentType.TOOL_CALL, part.text(partial=partial), FrozenObject.adopt(metadata))
+        return _CALL_MAKER(SegmentType.TOOL_CALL, part.text(partial=partial), FrozenObject.adopt(metadata))
 
 
 def _with_more(segment: Segment, later_segment: Segment) -> Segment:
