@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import weakref
-from collections import deque
+from collections import OrderedDict
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -173,8 +173,6 @@ class BlockingWait(CallWait):
         try:
             if not self.is_cancelled:
                 bell.wait(seconds)
-        except Exception:
-            raise
         except BaseException as interruption:
             self._interrupted(interruption)
         finally:
@@ -205,9 +203,10 @@ class BlockingWait(CallWait):
             if self.is_cancelled:
                 raise _ended()
             return step()
-        except Exception:
-            raise
-        except BaseException as interruption:
+        except BaseException as error:
+            interruption = _interruption(error)
+            if interruption is None:
+                raise
             self._interrupted(interruption)
             raise _ended() from None
         finally:
@@ -237,6 +236,23 @@ _GRAIN: Final = 0.001
 """The shortest wait, in seconds, and the grain of the clock at its end."""
 
 
+def _interruption(error: BaseException) -> BaseException | None:
+    """Return what has interrupted the wait that raised *error*, such as an alarm's ``OSError``, else ``None``."""
+    if not isinstance(error, Exception):
+        return error
+    cause = error if isinstance(error, OSError) else error.__cause__
+    trace = cause.__traceback__ if isinstance(cause, OSError) else None
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] in _NETWORK_MODULES:
+        return None
+    return cause
+
+
+_NETWORK_MODULES: Final = frozenset({"httpcore2", "socket", "ssl", "selectors", "encodings", "idna"})
+"""The modules in which the network's own errors arise. They come from functions of the system, which have no frames."""
+
+
 def _ended() -> Exception:
     import httpcore2
 
@@ -252,6 +268,8 @@ def _too_late() -> Exception:
 class ThreadSlots:
     """Lets a number of calls run at once. Further calls wait: :class:`~crosswalk.service.http.CallSlots` for threads.
 
+    The slot of a call that was interrupted before it could free it is free when its waits are gone.
+
     Args:
         number: the limit.
     """
@@ -261,8 +279,10 @@ class ThreadSlots:
         self._begin()
 
     def _begin(self) -> None:
-        self._process, self._free_count = os.getpid(), self._slot_count
-        self._waiting_bells: deque[threading.Event] = deque()
+        self._process = os.getpid()
+        self._holders: set[weakref.ref[CallWait]] = set()
+        self._waiting_bells: OrderedDict[weakref.ref[CallWait], threading.Event] = OrderedDict()
+        # A signal's handler may make a call within each of the steps below: each leaves all in order.
         self._mutex = threading.RLock()
 
     async def take(self, wait: CallWait) -> None:
@@ -274,29 +294,39 @@ class ThreadSlots:
         assert isinstance(wait, BlockingWait), "of the same driver"
         if self._process != os.getpid():
             self._begin()  # the calls of the parent of this forked process do not end here
+        bell = threading.Event()
         with self._mutex:
-            if self._free_count:
-                self._free_count -= 1
-                return
-            bell = threading.Event()
-            self._waiting_bells.append(bell)
+            self._waiting_bells[weakref.ref(wait)] = bell
+            self._hand_on()
         wait.await_bell(bell)
-        with self._mutex:
-            if bell not in self._waiting_bells:  # it was freed for this call
-                if not wait.is_cancelled:
-                    return
-                self.give_back()
-            else:
-                self._waiting_bells.remove(bell)
-        raise TimeoutError
+        if wait.is_cancelled:
+            raise TimeoutError
 
-    def give_back(self) -> None:
-        """Free the slot of a call that has ended."""
+    def give_back(self, wait: CallWait) -> None:
+        """Free the slot of a call that has ended, if it has one, or its place among those that wait for one."""
         with self._mutex:
-            if self._waiting_bells:
-                self._waiting_bells.popleft().set()
-            else:
-                self._free_count += 1
+            self._free(weakref.ref(wait))
+
+    def _free(self, holder: weakref.ref[CallWait]) -> None:
+        with self._mutex:
+            self._holders.discard(holder)
+            self._waiting_bells.pop(holder, None)
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        while self._waiting_bells and self._has_free():
+            with suppress(KeyError):  # that of the last one has just been taken
+                first, bell = self._waiting_bells.popitem(last=False)
+                wait = first()
+                if wait is not None:
+                    self._holders.add(weakref.ref(wait, self._free))
+                    bell.set()
+
+    def _has_free(self) -> bool:
+        if len(self._holders) >= self._slot_count:  # a cancelled call may have been interrupted at its end
+            ended = [each for each in tuple(self._holders) if (wait := each()) is None or wait.is_cancelled]
+            self._holders.difference_update(ended)
+        return len(self._holders) < self._slot_count
 
 
 # ------------------------------------------------------------------------------- transport
@@ -372,7 +402,8 @@ class _WaitingBackend(NetworkBackend):
         assert wait is not None, "a call sends"
         wait.is_new = True
         wait.begin_step(timeout, OpeningTimeout)
-        return _WaitingStream(self._backend.connect_tcp(host, port, wait.left(timeout), *rest, **more))
+        connect = self._backend.connect_tcp
+        return _WaitingStream(wait.at(None, lambda: connect(host, port, wait.left(timeout), *rest, **more)))
 
 
 class BlockingTransport:
@@ -402,7 +433,7 @@ class BlockingTransport:
         self._begin()
 
     def _begin(self) -> None:
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()  # a signal's handler may make a call
         self._client = self._given_client
         self._pools: dict[str | None, httpcore2.ConnectionPool] = {}
         weakref.finalize(self, _close_all, self._pools).atexit = False
@@ -507,9 +538,7 @@ class BlockingTransport:
         url = httpx2.URL(address)
         proxy = proxy_for(url.scheme, url.host, url.port, self._options)
         with self._mutex, refused(httpx2.InvalidURL):
-            pool = self._pools.get(proxy)
-            if pool is None:
-                pool = self._pools[proxy] = self._new_pool(proxy)
+            pool = self._pools.get(proxy) or self._pools.setdefault(proxy, self._new_pool(proxy))
         target = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         return pool, target, url.netloc
 
@@ -550,10 +579,8 @@ class BlockingTransport:
 
         assert self._client is not None, "it is ready"
         wait, timeouts = sending.wait, sending.timeouts
-        connect_seconds = wait.left(timeouts.connect)
-        timeout = httpx2.Timeout(
-            None, connect=connect_seconds, write=connect_seconds, pool=timeouts.total, read=wait.left(None)
-        )
+        connect_seconds, seconds = wait.left(timeouts.connect), wait.left(None)
+        timeout = httpx2.Timeout(seconds, connect=connect_seconds, write=connect_seconds)
         request = self._client.build_request(
             sending.method,
             sending.url,

@@ -49,7 +49,6 @@ from crosswalk.service.setup import (
     Observation,
     Prepared,
     Setup,
-    Slots,
     not_sent,
     prepared,
     replayed,
@@ -697,7 +696,6 @@ class EventStream(AsyncIterator[StreamEvent]):
             self._deadline = self._wait.now() + setup.timeouts.call
         self._begin(setup.routes[0])
         setup.calls.add(self)
-        slots: Slots | None = None
         try:
             failure: AttemptFailure | None = None
             failures: dict[int, AttemptFailure] = {}
@@ -711,7 +709,6 @@ class EventStream(AsyncIterator[StreamEvent]):
             if setup.slots is not None and not self._wait.is_cancelled:
                 with suppress(TimeoutError):  # it was cancelled, which is seen below
                     await setup.slots.take(self._wait)
-                    slots = setup.slots
             if not failures and not self._wait.is_cancelled:
                 self._prepared_requests, failures = prepared(setup, self._request)
             retries = RetryState(
@@ -767,8 +764,8 @@ class EventStream(AsyncIterator[StreamEvent]):
             setup.calls.discard(self)
             self._wait.end()
             await self._attempt.close()
-            if slots is not None:
-                slots.give_back()
+            if setup.slots is not None:
+                setup.slots.give_back(self._wait)
 
     def _renew(self, retries: RetryState) -> None:
         """Begin the attempt that *retries* chooses."""

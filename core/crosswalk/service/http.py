@@ -17,7 +17,7 @@ from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import attrs
 
@@ -216,6 +216,7 @@ class CallSlots:
         self._semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
             WeakKeyDictionary()
         )
+        self._holders: WeakSet[CallWait] = WeakSet()
 
     async def take(self, wait: CallWait) -> None:
         """Wait for a free slot.
@@ -224,10 +225,13 @@ class CallSlots:
             TimeoutError: the call was cancelled.
         """
         await wait.within(None, self._here().acquire())
+        self._holders.add(wait)
 
-    def give_back(self) -> None:
-        """Free the slot of a call that has ended."""
-        self._here().release()
+    def give_back(self, wait: CallWait) -> None:
+        """Free the slot of a call that has ended, if it has one."""
+        if wait in self._holders:
+            self._holders.remove(wait)
+            self._here().release()
 
     def _here(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
