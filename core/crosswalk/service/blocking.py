@@ -31,6 +31,7 @@ from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.request import ChatRequest
 from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 from crosswalk.service.http import (
+    EARLY_ANSWER,
     EARLY_SECONDS,
     KEPT_SECONDS,
     CallWait,
@@ -351,7 +352,9 @@ class _WaitingStream(NetworkStream):
         if wait is None:
             return self._read(max_bytes, timeout)
         received_bytes = wait.at(self._socket, lambda: self._read(max_bytes, wait.left(timeout)))
-        if not received_bytes and wait.is_cancelled:  # another thread has shut it down
+        if received_bytes:
+            wait.has_received = True
+        elif wait.is_cancelled:  # another thread has shut it down
             raise _ended()
         return received_bytes
 
@@ -366,6 +369,7 @@ class _WaitingStream(NetworkStream):
         elif buffer:  # the end of a request has none
             import httpcore2
 
+            wait.has_received = False
             try:
                 wait.at(self._socket, lambda: self._write(buffer, wait.left(timeout)))
             except httpcore2.WriteTimeout:
@@ -517,6 +521,10 @@ class BlockingTransport:
                 extensions={"timeout": limits},
             )
         )
+        if sending.is_answered_early:
+            response.close()
+            sending.was_kept = False
+            raise httpcore2.RemoteProtocolError(EARLY_ANSWER)
         response_headers: dict[str, str] = {}
         for name, value in response.headers:
             key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -591,6 +599,9 @@ class BlockingTransport:
         )
         # A redirect would carry the key to an unknown address.
         response = self._client.send(request, stream=True, follow_redirects=False)
+        if sending.is_answered_early:
+            response.close()
+            raise httpx2.RemoteProtocolError(EARLY_ANSWER)
         network = response.extensions.get("network_stream")
         is_read = response.is_stream_consumed  # by a hook or a transport of the application
         body_chunks = response.iter_bytes() if is_read else response.iter_raw()
