@@ -21,6 +21,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
+from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from copy import copy
 from functools import lru_cache, wraps
@@ -156,6 +157,7 @@ class BlockingWait(CallWait):
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises at the *deadline*, with :attr:`is_late` set, or if another thread ends it."""
         self._deadline, self.is_late, self._step_error = deadline, False, None
+        outer_wait, _here.wait = _here.wait, self
         try:
             return await work
         except Exception as error:
@@ -163,6 +165,8 @@ class BlockingWait(CallWait):
             if self.is_late and self._step_error is not None:
                 raise self._step_error from error
             raise
+        finally:
+            _here.wait = outer_wait
 
     async def pause(self, seconds: float) -> None:
         """Wait for this time, or until another thread ends it."""
@@ -178,6 +182,13 @@ class BlockingWait(CallWait):
             self._interrupted(interruption)
         finally:
             self._bell = None
+
+    def sees_end(self, work: Future[Any]) -> bool:
+        """Wait for the end of *work*, and return whether it came: not if it is late, or if another thread ends the call."""
+        bell = threading.Event()
+        work.add_done_callback(lambda _: bell.set())
+        self.await_bell(bell, None if self._deadline is None else max(0.0, self._deadline - self.now()))
+        return work.done()
 
     def left(self, most: float | None) -> float | None:
         """Return the seconds that the thread may wait now, at most *most*, or ``None`` for no limit.
@@ -748,7 +759,7 @@ class ThreadDriver:
         try:
             while True:
                 try:
-                    received = yield _called(portal, steps.asend(received))
+                    received = yield _called(portal, steps.asend(received), _here.wait)
                 except StopAsyncIteration:
                     return
         finally:
@@ -772,13 +783,26 @@ class ThreadDriver:
             self._stack.close()
 
 
-def _called(portal: BlockingPortal, work: Awaitable[Any]) -> Any:
-    """Return the result of *work* in the thread of *portal*. If this thread is interrupted, *work* is cancelled."""
+def _called(portal: BlockingPortal, work: Awaitable[Any], wait: BlockingWait | None = None) -> Any:
+    """Return the result of *work* in the thread of *portal*. If this thread is interrupted, *work* is cancelled.
+
+    Raises:
+        TimeoutError: *work* was cancelled within the limits of *wait*, or because another thread ended its call.
+    """
+    is_over = threading.Event()
 
     async def awaited() -> Any:
-        return await work
+        try:
+            return await work
+        finally:
+            is_over.set()
 
+    may_end = wait is not None and not wait.is_cancelled  # what comes behind the end is not ended
     future = portal.start_task_soon(awaited)
+    if wait is not None and may_end and not wait.sees_end(future):
+        future.cancel()
+        is_over.wait()
+        raise TimeoutError
     try:
         return future.result()
     except BaseException:
