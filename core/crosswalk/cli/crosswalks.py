@@ -26,7 +26,6 @@ from crosswalk.text import counted, json_type_name
 from crosswalk.types.message import ToolCall
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import ContentFilterResult, SegmentType, TokenLogprob
-from crosswalk.wire.framing import load_event
 
 # -------------------------------------------------------------------------------- sections
 # The crosswalk of a provider: its wire paths, gathered over captures, each with its canonical paths.
@@ -467,7 +466,7 @@ class FieldRows:
 
     def _count(self, capture: Capture) -> None:
         try:
-            events = [load_event(data) for data, _ in capture.frames(self._mapper)]
+            events = capture.events(self._mapper)
         except MappingError:  # cut off, or in a broken frame
             return
         if not events or self._mapper.dialect_of(events[0]) is not self._mapper:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, Final
@@ -393,6 +394,8 @@ def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) ->
         PluginError: the plugin's ``map_error`` failed.
     """
     decoded_body = _decoded(body, limits)
+    with suppress(MappingError):
+        decoded_body = mapper.info.opened(decoded_body, limits)
     try:
         info = mapper.map_error(status, decoded_body)
         if info is not None and type(info) is not ErrorInfo:

@@ -283,6 +283,8 @@ def resolve(
         warnings.warn(message, DeprecationWarning, stacklevel=2)
     if "recognizes" in hooks:
         hooks["recognizes"] = _checked(provider, hooks["recognizes"])
+        if info is not None and info.nested:
+            hooks["recognizes"] = _of_opened(hooks["recognizes"], info)
     return Mapper(
         provider=provider,
         info=info or ProviderInfo(title=provider),
@@ -366,6 +368,17 @@ def _checked(provider: str, recognizes: Hook) -> Hook:
         raise PluginError(
             f"provider {provider!r}: recognizes gave {type_name}, not Recognition", plugin=provider
         )
+
+    return recognition
+
+
+def _of_opened(recognizes: Hook, info: ProviderInfo) -> Hook:
+    """Return *recognizes* for events that come closed, see ``ProviderInfo.nested``. What cannot be opened stays as it is."""
+
+    def recognition(event: Any) -> Any:
+        with suppress(MappingError):
+            event = info.opened(event)
+        return recognizes(event)
 
     return recognition
 
