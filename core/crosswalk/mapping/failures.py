@@ -407,7 +407,7 @@ def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) ->
             raise
         if isinstance(error, PluginError) and error.plugin == mapper.provider:
             raise
-        raise mapper.broken(f"map_error failed with {type(error).__name__}") from error
+        raise mapper.failed("map_error", error) from error
     return error_delta(error_info(status, decoded_body) if info is None else info)
 
 

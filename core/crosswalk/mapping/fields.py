@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import signature
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
@@ -79,6 +80,17 @@ Take: TypeAlias = Callable[[dict[str, Any], str, Said, MappingState], object]
 Level: TypeAlias = tuple[tuple[str, Take], ...]
 
 
+def _is_take(row: FieldRow, _: object, take: Any) -> None:
+    try:
+        take is None or signature(take).bind(*_TAKEN)
+    except (TypeError, ValueError) as error:
+        name = getattr(take, "__name__", type(take).__name__)
+        raise TypeError(f"{name}, of the row {row.place!r}, gets {', '.join(_TAKEN)}: {error}") from None
+
+
+_TAKEN: Final = ("holder", "key", "said", "state")
+
+
 @attrs.frozen(eq=False)
 class FieldRow:
     """The row of a field.
@@ -86,10 +98,13 @@ class FieldRow:
     Attributes:
         place: the canonical field, for people.
         take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``.
+
+    Raises:
+        TypeError: *take* is no function of four arguments.
     """
 
     place: str
-    take: Take | None = attrs.field(repr=False)
+    take: Take | None = attrs.field(repr=False, validator=_is_take)
 
 
 class FieldTable:
@@ -283,7 +298,16 @@ def calls(
         name: the key of the tool's name.
         arguments: the key of the arguments.
         function: the key of the object that holds name and arguments, or ``None`` if the call itself does.
+
+    Raises:
+        TypeError: a key is no string.
     """
+    keys: tuple[Any, ...] = (id, name, arguments, "" if function is None else function)
+    for key in keys:
+        if not isinstance(key, str):
+            raise TypeError(
+                f"the keys of a call are strings, as in calls(id='call_id'), not {str(key)[:40]!r}"
+            )
 
     def take_calls(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         for call in take_objects(holder, key):

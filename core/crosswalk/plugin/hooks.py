@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
 from functools import lru_cache, partial
@@ -185,6 +186,16 @@ class Recognition(IntEnum):
     """The event carries a signature that only this provider sets."""
 
 
+def _misspelt(name: str, known: Iterable[str]) -> str | None:
+    """Return the first of the *known* names that has a letter or two other than *name*, or ``None``. Short ones are free."""
+    near_names, lengths = _shortened(name), range(max(len(name) - 1, 6), len(name) + 2)
+    return next((one for one in known if len(one) in lengths and near_names & _shortened(one)), None)
+
+
+def _shortened(name: str) -> set[str]:
+    return {name, *(name[:place] + name[place + 1 :] for place in range(len(name)))}
+
+
 _NO_WAY_BACK: Final = WayBack()
 Path: TypeAlias = tuple[str | int, ...]
 """The location of a value in a JSON document: keys of objects and indices of items, from the outside in."""
@@ -228,8 +239,10 @@ def _as_readers(readers: Any) -> dict[Path, LogprobReader]:
 
 def _as_strings(texts: Iterable[str]) -> tuple[str, ...]:
     # A string is an iterable of strings, but its letters are not names.
-    strings = (texts,) if isinstance(texts, str) else tuple(texts)
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in strings):
+    given: Any = texts
+    is_one = isinstance(given, str) or not isinstance(given, Iterable)
+    strings = (given,) if is_one else tuple(given)
+    if is_one or not all(isinstance(text, str) for text in strings):
         raise TypeError(f"a tuple of strings is needed, not {str(texts)[:40]!r}")
     return strings
 
@@ -333,8 +346,8 @@ class Names:
             its address alone is recognized by it.
     """
 
-    otel: str | None = None
-    prices: str | None = None
+    otel: str | None = attrs.field(default=None, validator=_of(str, NoneType))
+    prices: str | None = attrs.field(default=None, validator=_of(str, NoneType))
     vendors: tuple[str, ...] = attrs.field(default=(), converter=_as_plain_names)
     owners: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
 
@@ -467,9 +480,22 @@ class ProviderInfo:
 
     @classmethod
     def of(cls, plugin: Any) -> ProviderInfo:
-        """Return the description whose fields are the attributes of *plugin* with the same names."""
-        names = (field.name for field in attrs.fields(ProviderInfo))
-        return cls(**{name: getattr(plugin, name) for name in names if hasattr(plugin, name)})
+        """Return the description whose fields are the attributes of *plugin* with the same names.
+
+        An attribute that has nearly the name of a field, or of what a class of ours reads, is warned of.
+        """
+        fields = {field.name for field in attrs.fields(ProviderInfo)}
+        ours, own = set(fields), dict[str, Any]()
+        for kind in reversed(type(plugin).__mro__):
+            names = ours if kind.__module__.startswith("crosswalk.") else own
+            names.update(vars(kind))
+        for name, value in own.items():
+            is_known = name in ours or name.startswith("_") or callable(value)
+            meant = None if is_known else _misspelt(name, ours)
+            if meant is not None:
+                message = f"{type(plugin).__name__}.{name} declares nothing, did you mean {meant!r}?"
+                warnings.warn(message, stacklevel=2)
+        return cls(**{name: getattr(plugin, name) for name in fields if hasattr(plugin, name)})
 
     def over(self, other: ProviderInfo) -> ProviderInfo:
         """Return this description, with the fields of *other* in place of those that have their default here."""

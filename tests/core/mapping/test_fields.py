@@ -357,6 +357,41 @@ def test_an_attribute_of_another_type_is_named_with_its_form(
         normalize(b'{"text":"x"}', "wrong", registry=registry)
 
 
+def test_an_attribute_with_nearly_the_name_of_a_declaration_is_warned_of() -> None:
+    words = {
+        "finish_reason": {},
+        "sentinal": True,
+        "repeat_finish": True,
+        "mark": ("text",),
+        "own": 1,
+        "_field": 2,
+    }
+    registry = Registry(installed=[], environ={})
+    registry.register(type("Near", (Heron,), words)(), "near")
+    with pytest.warns(UserWarning, match="declares nothing") as caught:
+        registry.mapper("near")
+    assert [str(warning.message) for warning in caught] == [
+        "Near.finish_reason declares nothing, did you mean 'finish_reasons'?",
+        "Near.sentinal declares nothing, did you mean 'sentinel'?",
+        "Near.repeat_finish declares nothing, did you mean 'repeats_finish'?",
+    ]
+
+
+def test_a_function_of_a_row_gets_four_arguments() -> None:
+    with pytest.raises(
+        TypeError, match="<lambda>, of the row 'text', gets holder, key, said, state: too many"
+    ):
+        FieldRow("text", lambda holder, key: None)  # type: ignore[arg-type, misc]
+    with pytest.raises(TypeError, match="str, of the row 'text', gets"):
+        FieldRow("text", "text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("keys", [{"id": 5}, {"name": None}, {"arguments": ["args"]}, {"function": 1}])
+def test_the_keys_of_a_call_are_strings(keys: Any) -> None:
+    with pytest.raises(TypeError, match="the keys of a call are strings"):
+        calls(**keys)
+
+
 @pytest.mark.parametrize(
     ("rows", "found"),
     [([("text", TEXT)], "list"), ({"text": "text"}, "str for 'text'"), ({1: TEXT}, "FieldRow for '1'")],
