@@ -201,6 +201,10 @@ class Case:
         self.tally.unstated += capture.says is None
         self.tally.events += len(self.events)
 
+    def of(self, body: bytes) -> Case:
+        """Return the case of the same capture with another *body*, with a tally of its own."""
+        return attrs.evolve(self, capture=attrs.evolve(self.capture, body=body), tally=Tally())
+
     def shortened(self) -> Case:
         """Return the case of the same stream without the middle of each long run of events of one form.
 
@@ -219,8 +223,7 @@ class Case:
         if len(numbers) == len(forms):
             return self
         frames, events = [self.frames[one] for one in numbers], [self.events[one] for one in numbers]
-        capture = attrs.evolve(self.capture, body=self.reframed(frames, events)(events))
-        case = attrs.evolve(self, capture=capture, tally=Tally())
+        case = self.of(self.reframed(frames, events)(events))
         case.tally = self.tally
         paths = changed_paths(self.typed, case.typed) if case.is_answer else [("",)]
         return case if all(_TEXTS.match(show_path(path)) for path in paths) else self

@@ -26,6 +26,7 @@ from crosswalk.testing.perturbation import (
     at,
     outcome,
     read_exceptions,
+    with_value,
 )
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
@@ -121,21 +122,14 @@ def rows_hold(case: Case) -> Iterator[Problem]:
             if row.place not in filled and (is_identity or is_count or row in (TEXT, REASONING, REFUSAL)):
                 value = amount if is_count else f"reed {amount}"
                 filled[row.place] = Leaf(numbers[-1], _keys(path), value)
-                events[numbers[-1]] = _with(events[numbers[-1]], _keys(path), value)
-        filled_case = attrs.evolve(
-            case,
-            tally=Tally(),
-            capture=attrs.evolve(
-                case.capture, body=case.reframed(case.frames, case.events)(events), says=None
-            ),
-        )
+                events[numbers[-1]] = with_value(events[numbers[-1]], _keys(path), value)
+        filled_case = case.of(case.reframed(case.frames, case.events)(events))
         if filled_case.baseline.error is not None:
             continue  # no server says all of it at once
         for place, leaf in filled.items():
             if not _is_read_as(filled_case.baseline.response, place, leaf.value):
-                yield case.problem(
-                    "P4", leaf, f"its row says {place}, and it is not read as that", about=place
-                )
+                message = f"its row says {place}, and it is not read as that"
+                yield case.problem("P4", leaf, message, about=place)
         bodies = [one for one in case.others if not one.stream and one.status < 400]
         if len(events) == 1 and case.capture in bodies[:1]:
             for law in _LAWS_OF_ROWS:
@@ -160,17 +154,6 @@ def _is_read_as(response: dict[str, Any], place: str, value: Any) -> bool:
 def _keys(path: str) -> tuple[str | int, ...]:
     """Return the keys of the *path* of a row, the first item for each array."""
     return tuple(0 if key == "[]" else key for key in path.replace("[]", ".[]").split("."))
-
-
-def _with(node: Any, keys: tuple[str | int, ...], value: Any) -> Any:
-    """Return *node* with *value* at *keys*, and with the objects and arrays on the way."""
-    if not keys:
-        return value
-    if keys[0] == 0:
-        first, *others = node if isinstance(node, list) and node else [None]
-        return [_with(first, keys[1:], value), *others]
-    holder = node if isinstance(node, dict) else {}
-    return {**holder, keys[0]: _with(holder.get(keys[0]), keys[1:], value)}
 
 
 _Check: TypeAlias = Callable[[Case], Iterator[Problem]]
