@@ -487,11 +487,14 @@ def _rows_of(dialect: object) -> list[ShownField]:
 
 
 def _has_value(value: Any, path: str) -> bool:
-    key, _, rest = path.partition(".")
+    key, _, rest = re.sub(r"(?<!^)(\[\d+\])", r".\1", path).partition(".")
+    if key[0] == "[":
+        value = {f"[{number}]": item for number, item in enumerate(value)} if type(value) is list else None
     inner = value.get(key.removesuffix("[]")) if type(value) is dict else None
     if inner is None or not rest:
         return inner is not None
-    return any(_has_value(item, rest) for item in (inner if type(inner) is list else [inner]))
+    is_each = key.endswith("[]") and type(inner) is list
+    return any(_has_value(item, rest) for item in (inner if is_each else [inner]))
 
 
 # ------------------------------------------------------------------------------------ rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -152,8 +153,9 @@ def _is_read_as(response: dict[str, Any], place: str, value: Any) -> bool:
 
 
 def _keys(path: str) -> tuple[str | int, ...]:
-    """Return the keys of the *path* of a row, the first item for each array."""
-    return tuple(0 if key == "[]" else key for key in path.replace("[]", ".[]").split("."))
+    """Return the keys of the *path* of a row, the first item for each array without a place."""
+    keys = re.findall(r"\[\d*\]|[^.\[\]]+", path)
+    return tuple(int(key[1:-1] or 0) if key[0] == "[" else key for key in keys)
 
 
 _Check: TypeAlias = Callable[[Case], Iterator[Problem]]

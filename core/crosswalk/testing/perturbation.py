@@ -492,9 +492,11 @@ def with_value(node: Any, keys: tuple[str | int, ...], value: Any) -> Any:
     """Return *node* with *value* at *keys*, and with the objects and arrays on the way."""
     if not keys:
         return value
-    if keys[0] == 0:
-        first, *others = node if isinstance(node, list) and node else [None]
-        return [with_value(first, keys[1:], value), *others]
+    if isinstance(keys[0], int):
+        items = [*node] if isinstance(node, list) else []
+        items += [None] * (keys[0] + 1 - len(items))
+        items[keys[0]] = with_value(items[keys[0]], keys[1:], value)
+        return items
     holder = node if isinstance(node, dict) else {}
     return {**holder, keys[0]: with_value(holder.get(keys[0]), keys[1:], value)}
 
