@@ -93,7 +93,9 @@ def _later(case: Case) -> Iterator[Problem]:
                 yield case.problem("P4", leaf, "after another kind of text it is read as that", kind=kind)
 
     word = case.baseline.response.get("raw_finish_reason")
-    for end in [leaf.event for leaf in case.leaves if leaf.value == word][-1:]:
+    said = "".join(case.baseline.said(*_WORDS))
+    spoken = {leaf.event for leaf in case.leaves if len(text := str(leaf.value)) > 3 and text in said}
+    for end in [leaf.event for leaf in case.leaves if leaf.value == word and leaf.event not in spoken][-1:]:
         for leaf, kinds in kinds_by_leaf.items():
             is_first = not any(key for key in leaf.path if isinstance(key, int))
             if kinds and is_first and at(case.events[end], leaf.path) is MISSING:
