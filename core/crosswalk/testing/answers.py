@@ -589,7 +589,8 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "detection", f"fails with {type(error).__name__} on what others have sent")
         return
     for name in claimed_names:
-        yield case.problem("P4", "detection", f"certain of an answer of {name}")
+        message = f"certain of an answer of {name}; recognizes may give POSSIBLE, or look for what nobody else writes"
+        yield case.problem("P4", "detection", message)
     for name in likely_names[:1]:
         yield case.problem("P4", "detection", f"takes an answer of {name} for one of its own")
     signs = registry.signs().get(mapper.provider)
