@@ -47,6 +47,7 @@ def test_sections_by_endpoint_and_form(run: Run) -> None:
         "/v1/completions, whole",
         "/v1/completions, streamed",
         "HTTP errors",
+        "Fields of NativeDialect",
     ]
     assert done.err == "left out, not endpoints of the provider: /api/nope\n"
 
