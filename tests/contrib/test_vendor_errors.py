@@ -155,6 +155,7 @@ def test_every_table_names_its_sources_and_a_date(vendor: str) -> None:
         assert "message" not in row or text_for(row["message"])
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("vendor", "row", "code", "status", "reason"), list(rows()))
 def test_every_row_decides_the_kind_of_its_error(
     vendor: str, row: dict[str, Any], code: str | None, status: int, reason: str | None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import ssl
 
     import aiohttp
+    import httpcore2
     import httpx2
     import yarl
 
@@ -707,10 +708,18 @@ _sending_wait: Final[ContextVar[CallWait | None]] = ContextVar("crosswalk_sendin
 
 
 class _Trace(TracedSending):
+    def __init__(self, wait: CallWait, timeouts: Timeouts) -> None:
+        super().__init__(wait, timeouts)
+        self._opened: list[httpcore2.AsyncNetworkStream] = []
+
     async def __call__(self, event: str, facts: Mapping[str, Any]) -> None:
         self.note(event, facts)
-        if event.endswith((".start_tls.complete", ".connect_tcp.complete", ".connect_unix_socket.complete")):
+        if event.endswith((".connect_tcp.complete", ".connect_unix_socket.complete", ".start_tls.complete")):
+            self._opened.append(facts["return_value"])
             _note_bytes(facts["return_value"])
+        elif event.endswith(".start_tls.failed"):  # httpcore2 forgets it if it was cancelled
+            for stream in self._opened:
+                await stream.aclose()
         if event == "http11.send_request_body.failed":
             import httpcore2
 

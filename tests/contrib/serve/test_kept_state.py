@@ -506,6 +506,7 @@ def answer_to(client: openai.OpenAI, *, stream: bool, **more: Any) -> Response:
         return events.get_final_response()
 
 
+@pytest.mark.untraced
 @EACH_ANSWER
 def test_each_item_of_an_answer_can_be_referred_to(
     upstream: ReplayServer, provider: str, stream: bool, answer: Answer

@@ -226,6 +226,7 @@ CLAUDE = [
 ]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("rules", ["anthropic"])
 @pytest.mark.parametrize("blocks", [CLAUDE, CLAUDE[:1] + CLAUDE[2:3], CLAUDE[:2]], ids=len)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -296,6 +297,7 @@ def test_a_client_of_gemini_may_spell_its_seal_in_the_other_base64(
     assert (lost != "request.max_tokens: 16384 is sent: the API needs it") is is_forged
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize("stream", [False, True])
 def test_no_two_answers_have_a_call_of_one_id(upstream: ReplayServer, path: str, stream: bool) -> None:
@@ -321,6 +323,7 @@ def test_after_a_stream_it_does_so_too(upstream: ReplayServer, path: str) -> Non
     assert SIGNATURE in orjson.dumps(body).decode()
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize("then", ["anthropic", "openai", "openai_responses", "deepseek", "vllm"])
 def test_nobody_else_gets_it(upstream: ReplayServer, path: str, then: str) -> None:

@@ -922,6 +922,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("arguments", BROKEN)
 def test_arguments_that_are_no_object_are_never_an_empty_input(arguments: str) -> None:
     pieces = [call_piece(0, "c1", "f", arguments[:3]), call_piece(0, None, None, arguments[3:])]

@@ -184,6 +184,7 @@ def test_a_value_that_holds_itself_is_the_plugins_fault(plugin: Any, message: st
         read(plugin, ndjson({"text": "x"}))
 
 
+@pytest.mark.untraced
 def test_a_deep_value_has_an_end() -> None:
     deep: Any = []
     for _ in range(500):
