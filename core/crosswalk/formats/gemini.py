@@ -27,6 +27,7 @@ from crosswalk.formats.reading import (
 )
 from crosswalk.formats.writing import (
     CallIDs,
+    CitedText,
     Event,
     Heading,
     JSONObjectText,
@@ -59,7 +60,7 @@ from crosswalk.types.message import (
     VideoPart,
 )
 from crosswalk.types.usage import UsageInfo
-from crosswalk.types.values import CitationRef, FinishReason, SegmentType, TokenLogprob
+from crosswalk.types.values import FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import gemini as wire
 from crosswalk.wire.fields import Fields, placed
 from crosswalk.wire.options import PLACES, read_details
@@ -363,7 +364,7 @@ class _Candidate:
         parts: the parts of a whole answer. For a stream those that wait.
         written: the parts that have been written.
         text: the text so far.
-        citations: the sources of the text: the piece, and the length of the text at that time.
+        cited: the sources of the text.
         ids: the ids of its calls.
         refusal: why the model declined.
         logprobs: the log probabilities of the next output.
@@ -376,7 +377,7 @@ class _Candidate:
     parts: list[_Part] = attrs.Factory(list)
     written: list[Event] = attrs.Factory(list)
     text: list[str] = attrs.Factory(list)
-    citations: list[tuple[Piece, int]] = attrs.Factory(list)
+    cited: CitedText = attrs.Factory(CitedText)
     ids: CallIDs = attrs.Factory(CallIDs)
     refusal: list[str] = attrs.Factory(list)
     logprobs: list[TokenLogprob] = attrs.Factory(list)
@@ -397,14 +398,13 @@ class GeminiWriter(Writer):
     def piece(self, piece: Piece) -> Iterable[Event]:
         """See :meth:`Writer.piece`."""
         candidate = self._candidate(piece.choice)
+        candidate.cited.add(piece)
         match piece.type:
             case SegmentType.REFUSAL:
                 candidate.refusal.append(piece.text)
-            case SegmentType.CITATION:
-                candidate.citations.append((piece, len("".join(candidate.text))))
             case SegmentType.SAFETY:
                 candidate.blocked = candidate.blocked or piece.metadata.get("of") == "prompt"
-            case SegmentType.ERROR:
+            case SegmentType.ERROR | SegmentType.CITATION:
                 pass
             case SegmentType.REASONING if piece.metadata.get("format") == "crosswalk":
                 candidate.seal = str(piece.metadata["encrypted"])
@@ -605,16 +605,15 @@ def _grounding(candidate: _Candidate) -> Event:
     text = "".join(candidate.text)
     chunks: list[Event] = []
     supports: list[Event] = []
-    for piece, length in candidate.citations:
-        citation = url_citation(piece, length)
+    for piece, span in candidate.cited.citations():
+        citation = url_citation(piece, span or (0, 0))
         if citation is None:
             continue
         grounding_chunk = {
             "web": {"uri": citation["url"], **({"title": citation["title"]} if citation["title"] else {})}
         }
-        ref = next(annotation for annotation in piece.annotations if isinstance(annotation, CitationRef))
-        if ref.span is not None:
-            preceding_bytes, cited_text = text[: ref.span[0]].encode(), text[slice(*ref.span)]
+        if span is not None:
+            preceding_bytes, cited_text = text[: span[0]].encode(), text[slice(*span)]
             segment = {
                 "startIndex": len(preceding_bytes),
                 "endIndex": len(preceding_bytes + cited_text.encode()),

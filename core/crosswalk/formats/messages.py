@@ -39,6 +39,7 @@ from crosswalk.formats.writing import (
     anthropic_error,
     as_input,
     is_cut_input,
+    is_of_block,
     json_of,
     put_back,
     search_pieces,
@@ -523,7 +524,6 @@ class MessagesWriter(Writer):
         self._calls: dict[int, _Block] = {}  # the client's calls by part
         self._ids = CallIDs()
         self._queue: deque[_Block] = deque()  # the open block, then those that wait for its end
-        self._length = 0  # of the text, in characters
         self._refusal: list[str] = []
         self._refusal_details: Event | None = None  # of a refusal
         self._stop_reason: str | None = None
@@ -577,9 +577,8 @@ class MessagesWriter(Writer):
         if piece.part == block.part or block.said["type"] != "text":
             return piece.part == block.part
         if piece.type is SegmentType.CITATION:
-            # Anthropic's own bodies list the citations of a block before its text. A stream may send them after it.
-            own = piece.metadata.get("type") in wire.LOCATIONS and not block.is_cited_behind
-            return not (self.whole and block.has_text and own)
+            # Messages and Bedrock have the citations of a block before its text. A stream may send them after it.
+            return not (block.has_text and is_of_block(piece)) or block.is_cited_behind
         return piece.type is SegmentType.TEXT and not block.has_text
 
     def _opening(self, piece: Piece) -> Event | None:
@@ -678,7 +677,6 @@ class MessagesWriter(Writer):
         elif kind in ("text", "thinking"):
             if piece.text:
                 block.texts.append(piece.text)
-                self._length += len(piece.text) if kind == "text" else 0
                 yield _delta(block, kind, piece.text)
             if kind == "thinking" and (signature := _text(piece.metadata, "signature")):
                 block.said["signature"] = signature
@@ -690,7 +688,7 @@ class MessagesWriter(Writer):
         if needs is not None:
             is_known = all(type(piece.metadata.get(name)) is kind for name, kind in needs.items())
             return {**piece.metadata.thawed(), "cited_text": piece.text} if self.is_own or is_known else None
-        citation = url_citation(piece, self._length)
+        citation = url_citation(piece, (0, 0))
         if citation is None:
             return None
         about = {name: citation[name] for name in ("url", "title")}

@@ -38,7 +38,6 @@ from crosswalk.formats.response_items import (
     content_of,
     is_found_by_client,
     is_item,
-    is_location,
     is_search_of_client,
     kind_of,
     repeated,
@@ -58,9 +57,11 @@ from crosswalk.formats.writing import (
     Piece,
     WireForm,
     Writer,
+    is_of_block,
     logprobs_of,
     openai_error,
     put_back,
+    ref_of,
     response_error,
     search_item,
     sources_of,
@@ -341,7 +342,8 @@ class ResponsesWriter(Writer):
         self._searches: dict[str, OpenItem] = {}  # those that have begun, by the id of the call
         self._finished_items: dict[int, Event] = {}
         self._logprobs: list[Event] = []
-        self._citations: list[Piece] = []  # of the text that comes next
+        self._length = 0  # of the text, in characters
+        self._citations: list[Piece] = []  # of the part that comes next
         self._is_cited_ahead = True
         self._next_sequence_number = 0
         self._status = ""
@@ -367,12 +369,15 @@ class ResponsesWriter(Writer):
 
     def _message(self, piece: Piece) -> Iterator[Event]:
         is_citation = piece.type is SegmentType.CITATION
-        if is_citation and self._is_cited_ahead and not self.is_own and is_location(piece):
-            self._citations.append(piece)
-            return
-        if is_citation and annotation_of(piece, 0, is_own=self.is_own) is None:
-            return
         (key, name), part, item = BESIDE["message"], self._part_of(piece), self._opened("message")
+        is_late = part is None and self._length > 0
+        if is_citation and not self.is_own and (is_late or ref_of(piece).span is None):
+            is_of_next = self._is_cited_ahead and is_of_block(piece)
+            (self._citations if part is None or is_of_next else part.citations).append(piece)
+            return
+        span = (0, 0) if part is None else (part.start, self._length)
+        if is_citation and annotation_of(piece, span, is_own=self.is_own) is None:
+            return
         if not is_citation:
             self._is_cited_ahead = piece.metadata.get("citations") != "follow"
         phase = piece.metadata.get(name)
@@ -396,7 +401,7 @@ class ResponsesWriter(Writer):
             item.about |= about
 
     def _annotate(self, item: OpenItem, part: OpenPart, piece: Piece) -> Iterator[Event]:
-        annotation = annotation_of(piece, len("".join(part.texts)), is_own=self.is_own)
+        annotation = annotation_of(piece, (part.start, self._length), is_own=self.is_own)
         if annotation is not None:
             number, family = len(part.annotations), FAMILIES[EventRole.ANNOTATION, part.type]
             part.annotations.append(annotation)
@@ -756,7 +761,8 @@ class ResponsesWriter(Writer):
     def _add_part(self, item: OpenItem, type: str, number: int) -> Generator[Event, None, OpenPart]:
         yield from self._end_part(item)
         list_name = PARTS[type].list
-        part = OpenPart(type, sum(PARTS[other.type].list == list_name for other in item.parts), number)
+        index = sum(PARTS[other.type].list == list_name for other in item.parts)
+        part = OpenPart(type, index, number, self._length)
         if type == "output_text":
             part.citations, self._citations = self._citations, []
         item.parts.append(part)
@@ -769,6 +775,7 @@ class ResponsesWriter(Writer):
         part.texts.append(text)
         more: Event = {}
         if part.type == "output_text":
+            self._length += len(text)
             more["logprobs"], self._logprobs = self._logprobs, []
             part.logprobs += more["logprobs"]
         family = FAMILIES[EventRole.TEXT, part.type]

@@ -789,20 +789,79 @@ def logprobs_of(tokens: tuple[TokenLogprob, ...], *, with_bytes: bool = False) -
     return logprobs
 
 
-def url_citation(piece: Piece, length: int) -> Event | None:
-    """Return the page of *piece*, a citation, in OpenAI's format, or ``None`` if it cites something else.
-
-    Args:
-        piece: the citation.
-        length: the length of the text so far: a citation without a span is of all of it.
-    """
-    ref = next((annotation for annotation in piece.annotations if isinstance(annotation, CitationRef)), None)
-    if ref is None or ref.source is None or not ref.source.startswith(_WEB_SCHEMES):
+def url_citation(piece: Piece, span: tuple[int, int]) -> Event | None:
+    """Return the page of *piece*, a citation of *span*, in OpenAI's format, or ``None`` if it cites something else."""
+    source = ref_of(piece).source
+    is_of_plan = piece.metadata.get("type") == "PLAN"  # Cohere's reasoning
+    if source is None or not source.startswith(_WEB_SCHEMES) or is_of_plan:
         return None
     title = piece.metadata.get("title")
-    start, end = ref.span or (0, length)
-    span_fields = {"start_index": start, "end_index": end}
-    return {**span_fields, "title": title if isinstance(title, str) else piece.text, "url": ref.source}
+    span_fields = dict(zip(("start_index", "end_index"), span, strict=True))
+    return {**span_fields, "title": title if isinstance(title, str) else piece.text, "url": source}
+
+
+def ref_of(piece: Piece) -> CitationRef:
+    """Return the source of *piece*, an empty one if it names none."""
+    return next((note for note in piece.annotations if isinstance(note, CitationRef)), CitationRef())
+
+
+def is_of_block(piece: Piece) -> bool:
+    """Whether *piece*, a citation, is of one block of text, which it precedes unless that says otherwise: Claude's are."""
+    return str(piece.metadata.get("type")) in messages.LOCATIONS or "location" in piece.metadata
+
+
+class CitedText:
+    """Counts the text of an answer, and determines the characters of it that each citation is of.
+
+    Attributes:
+        length: the length of the text so far, in characters.
+        start: where its newest part begins. A part of its server may come in several pieces, with citations between them.
+    """
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._starts: list[int] = []
+        self._part: int | None = None  # the newest text, while it may go on
+        self._goes_on = False  # whether the next one belongs to it, too
+        self._is_ahead = True
+        self._citations: list[tuple[Piece, int | tuple[int, int] | None]] = []
+
+    @property
+    def start(self) -> int:
+        """See the class."""
+        return self._starts[-1] if self._starts else 0
+
+    def add(self, piece: Piece) -> None:
+        """Take the next piece of the answer."""
+        is_text, is_citation = piece.type is SegmentType.TEXT, piece.type is SegmentType.CITATION
+        is_cited_behind = piece.metadata.get("citations") == "follow"
+        if is_text and piece.text:
+            if piece.part != self._part and not self._goes_on:
+                self._starts.append(self.length)
+            self._part = piece.part
+            self.length += len(piece.text)
+        if is_text:
+            self._is_ahead = not is_cited_behind
+        self._goes_on = is_citation and not is_of_block(piece) and self._starts != []
+        if is_citation:
+            self._citations.append((piece, self._span(piece)))
+
+    def _span(self, piece: Piece) -> int | tuple[int, int] | None:
+        """Return the span of *piece*, or the number of the part that it is of, or ``None`` if it is of the whole text."""
+        span = ref_of(piece).span
+        if span is not None:
+            start = self.start if "type" in piece.metadata else 0
+            return start + span[0], start + span[1]
+        return max(len(self._starts) - (not self._is_ahead), 0) if is_of_block(piece) else None
+
+    def citations(self) -> Iterator[tuple[Piece, tuple[int, int] | None]]:
+        """Return the citations of the text, which is complete, with their spans. Those of a text that never came are not."""
+        ends = [*self._starts[1:], self.length]
+        for piece, span in self._citations:
+            if not isinstance(span, int):
+                yield piece, span
+            elif span < len(self._starts):
+                yield piece, (self._starts[span], ends[span])
 
 
 # --------------------------------------------------------------------------------- failure
