@@ -38,6 +38,7 @@ from crosswalk.formats.writing import (
     Writer,
     anthropic_error,
     as_input,
+    hidden_of,
     is_cut_input,
     is_of_block,
     json_of,
@@ -595,7 +596,8 @@ class MessagesWriter(Writer):
                 # Required. Null is allowed there, but some clients take a list only, and an empty one is in both.
                 return {"type": "text", "text": "", **({} if self.is_own else {"citations": []})}
             case SegmentType.REASONING if hidden and not piece.text:
-                return {"type": "redacted_thinking", "data": hidden}
+                is_own = self.is_own or self.heading.provider in wire.SIGNERS
+                return {"type": "redacted_thinking", "data": hidden_of(piece, is_own=is_own)}
             case SegmentType.REASONING:
                 is_empty = not (piece.text or signature or hidden)
                 return None if is_empty else {"type": "thinking", "thinking": "", "signature": ""}

@@ -15,6 +15,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.formats.chat_table import CHAT, CHAT_SERVER
+from crosswalk.formats.messages_table import without_unsigned
 from crosswalk.formats.tables import TABLES, fields_with_names as fields_with_names
 from crosswalk.formats.writing import WireForm
 from crosswalk.mapping.reader import ReaderOptions, read_body
@@ -449,7 +450,11 @@ class ClientRequest(ChatRequest):
         new_adaptations = (
             one for one in http_request.adaptations if (one.field, one.reason) not in earlier_adaptations
         )
-        unsigned_drops = (Adaptation.dropped(place, reason) for place, reason in self.unsigned.items())
+        unsigned = self.unsigned
+        if (self.known or self.notes) and self.form is WireForm.ANTHROPIC:  # as for what the client has sent
+            body, found = without_unsigned(body, ("", None))
+            unsigned = unsigned or found
+        unsigned_drops = (Adaptation.dropped(place, reason) for place, reason in unsigned.items())
         body, back = self._with_parts_back(body)
         told = (
             place for place in self.told if place.partition("[")[0] in written_names and place not in back

@@ -41,6 +41,7 @@ from crosswalk.wire.responses import (
     ANNOTATIONS,
     COUNTS,
     DETAILS,
+    ENCRYPTED,
     ITEMS,
     PARTS,
     REPEATED,
@@ -521,11 +522,11 @@ def wants_of(body: Fields) -> Wants:
 
 
 def without_signatures(said: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the body *said* without reasoning that another API has signed, and what is left out, by its place."""
+    """Return the body *said* without reasoning that is marked as another API's, and what is left out, by its place."""
     items = said.get("input")
     results: dict[str, str] = {}
     for number, item in enumerate(items if isinstance(items, list) else ()):
-        if isinstance(item, dict) and str(item.get("encrypted_content")).startswith(SIGNED):
+        if isinstance(item, dict) and str(item.get("encrypted_content")).startswith((SIGNED, ENCRYPTED)):
             results[f"input[{number}]"] = "reasoning of another provider"
     if not isinstance(items, list) or not results:
         return said, {}

@@ -57,6 +57,7 @@ from crosswalk.formats.writing import (
     Piece,
     WireForm,
     Writer,
+    hidden_of,
     is_of_block,
     logprobs_of,
     openai_error,
@@ -73,6 +74,7 @@ from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob, altered
 from crosswalk.wire.chat import ROLES
 from crosswalk.wire.fields import Fields, UnnamedCalls, path_of, placed
+from crosswalk.wire.messages import SIGNERS
 from crosswalk.wire.responses import (
     BESIDE,
     FAMILIES,
@@ -424,7 +426,9 @@ class ResponsesWriter(Writer):
     def _reasoning(self, piece: Piece) -> Iterator[Event]:
         (key, name), item = BESIDE["reasoning"], self._opened("reasoning")
         hidden, signature = map(piece.metadata.get, (name, "signature"))
-        if isinstance(signature, str) and signature and not hidden:
+        if hidden:
+            hidden = hidden_of(piece, is_own=self.is_own)
+        elif isinstance(signature, str) and signature and (self.is_own or self.heading.provider in SIGNERS):
             hidden = f"{SIGNED}{signature}"
         if item is None or not self._goes_on(piece, item):
             if not (piece.text or isinstance(hidden, str) or "id" in piece.metadata):

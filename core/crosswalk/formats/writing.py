@@ -414,7 +414,7 @@ def search_pieces(piece: Piece) -> list[Piece]:
     if not (is_search and query is not None and isinstance(id, str)):
         return []
     own_id = id.removeprefix(_ITEM_ID)
-    id = own_id if own_id.startswith(_BLOCK_ID) else f"{_BLOCK_ID}{id}"
+    id = own_id if own_id.startswith(_BLOCK_ID) else f"{messages.FOREIGN_SEARCH}{own_id}"
     caller, sources = {"caller": dict(messages.CALLER)}, action.get("sources")
     call = {"type": "server_tool_use", "id": id, "name": "web_search", **caller}
     pieces = [attrs.evolve(piece, text=dump_json({"query": query}).decode(), metadata=FrozenObject(call))]
@@ -432,6 +432,18 @@ def search_pieces(piece: Piece) -> list[Piece]:
 def _page(source: Event) -> Event:
     about = {"title": source.get("title") or "", "encrypted_content": "", "page_age": None}
     return {"type": "web_search_result", "url": source["url"], **about}
+
+
+def hidden_of(piece: Piece, *, is_own: bool) -> Any:
+    """Return the encrypted reasoning of *piece*, marked if it is not of the API whose form is written.
+
+    Args:
+        piece: the reasoning.
+        is_own: whether its answer is of that API. Then it may hold reasoning that was marked before.
+    """
+    hidden, is_seal = piece.metadata.get("encrypted"), piece.metadata.get("format") == "crosswalk"
+    is_marked = isinstance(hidden, str) and piece.metadata.get("is_foreign", False) is is_own
+    return f"{messages.ENCRYPTED}{hidden}" if hidden and is_marked and not is_seal else hidden
 
 
 # ---------------------------------------------------------------------------------- source
@@ -578,6 +590,7 @@ class Heading:
         extensions: the provider's further fields, as far as they are known. A form takes only its own.
         own: the provider that read it, if it was read from the form that is written, or ``None``.
         request: the client's request in the form that is written, as far as the answer repeats it.
+        provider: the provider that gave the answer, or ``""`` if unknown.
     """
 
     id: str
@@ -586,6 +599,7 @@ class Heading:
     extensions: FrozenObject = EMPTY_OBJECT
     own: Mapper | None = None
     request: Mapping[str, Any] = attrs.Factory(dict)
+    provider: str = ""
 
     def tier(self, usual: str = "default") -> Any:
         """Its service tier, by the word *usual* if it is the usual one. An answer of the form itself keeps its own word."""

@@ -652,6 +652,9 @@ class _Sorter:
         """Return what is sent of *segment*, a part of the provider's own *turn* (*is_last* if it may have been cut)."""
         facts = self._facts
         match segment.type:
+            case SegmentType.REASONING if "is_foreign" in segment.metadata:
+                self._name(number, "reasoning of another provider")
+                return _PLACEHOLDER
             case SegmentType.REASONING if facts.needs_signature and not _is_sealed(segment):
                 if is_last:
                     self._name(number, "reasoning that was cut before its signature")
@@ -767,6 +770,13 @@ class _Sorter:
             case SegmentType.REASONING:
                 if self._facts.takes_reasoning and segment.content and not _is_sealed(segment):
                     return [Segment(segment.type, segment.content)]
+                if (
+                    self._facts.needs_signature
+                    and owner == "openai_responses"
+                    and "signature" in segment.metadata
+                ):
+                    signature = segment.metadata["signature"]  # Claude's own, which a conversion has marked
+                    return [Segment(segment.type, segment.content, {"signature": signature})]
                 self._name(number, f"reasoning of another provider ({owner})")
             case SegmentType.TOOL_CALL if _is_of_client_server(segment):
                 self._tell(number, "a call of a tool of an MCP server")

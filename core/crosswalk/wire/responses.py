@@ -12,12 +12,14 @@ from crosswalk.types.message import ContentPart, FilePart, ImagePart, TextPart, 
 from crosswalk.types.values import FinishReason, SegmentType
 from crosswalk.wire.chat import read_file, read_image, read_source
 from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.messages import ENCRYPTED
 
 __all__ = [
     "ANNOTATIONS",
     "BESIDE",
     "COUNTS",
     "DETAILS",
+    "ENCRYPTED",
     "ERRORS",
     "EVENTS",
     "FAMILIES",
@@ -208,7 +210,7 @@ BESIDE: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 """The fields of an item besides its texts that are sent back with it, and the name of each in the segment's metadata."""
 
 SIGNED: Final = "crosswalk:signature:"
-"""The beginning of an ``encrypted_content`` that is the signature of another API's reasoning, as a conversion writes it."""
+"""The beginning of an ``encrypted_content`` that is Claude's signature of reasoning, as a conversion writes it."""
 
 REPEATED: Final = FrozenObject(
     {

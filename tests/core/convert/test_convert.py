@@ -315,8 +315,9 @@ def test_an_alternative_never_mixes_with_the_answer_whose_number_it_has() -> Non
 def test_hidden_reasoning_goes_where_the_form_has_a_place_for_it() -> None:
     response = answer(Segment(T.REASONING, "", {"encrypted": "e==", "id": "rs_9"}), Segment(T.TEXT, "x"))
     item = converted(response, RESPONSES)[0]["output"][0]
-    assert (item["id"], item["encrypted_content"]) == ("rs_9", "e==")
-    assert converted(response, MESSAGES)[0]["content"][0] == {"type": "redacted_thinking", "data": "e=="}
+    marked = "crosswalk:encrypted:e=="
+    assert (item["id"], item["encrypted_content"]) == ("rs_9", marked)
+    assert converted(response, MESSAGES)[0]["content"][0] == {"type": "redacted_thinking", "data": marked}
     assert Loss("segments[0]", LossReason.DROPPED) in converted(response, CHAT)[1].differences
 
 
