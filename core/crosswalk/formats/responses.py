@@ -83,6 +83,7 @@ from crosswalk.wire.responses import (
     LISTS,
     PARTS,
     SIGNED,
+    STATUSES,
     EventRole,
     ItemRole,
     read_output,
@@ -560,22 +561,27 @@ class ResponsesWriter(Writer):
                 len(self._items), begun["id"], begun["type"], about=begun
             )
             yield from self._added(item)
-            yield from self._searched(item, "in_progress", "searching")
+            yield from self._reached(item, item.type, "in_progress", "searching")
         elif search is not None:
             sources = sources_of(piece)
             if sources is not None:
                 search.about["action"] = {**search.about["action"], "sources": sources}
-                yield from self._searched(search, "completed")
+                yield from self._reached(search, search.type, "completed")
             yield from self._finish(search, "failed" if sources is None else "completed")
         return begun is not None or search is not None
 
-    def _searched(self, item: OpenItem, *words: str) -> Iterator[Event]:
+    def _reached(self, item: OpenItem, family: str, *words: str) -> Iterator[Event]:
         for word in words:
-            yield self._event(f"{item.type}.{word}", item_id=item.id, output_index=item.index)
+            yield self._event(f"{family}.{word}", item_id=item.id, output_index=item.index)
 
     def _write_whole(self, value: Event) -> Iterator[Event]:
         item = OpenItem(len(self._items), str(value.get("id") or ""), "server", whole=value)
         yield from self._added(item)
+        kind, end = str(value["type"]), value.get("status")
+        words = STATUSES.get(kind, ())
+        if "completed" in words:
+            ends = {"completed", "failed"} - {end if end == "completed" or kind.startswith("mcp_") else None}
+            yield from self._reached(item, kind, *(word for word in words if word not in ends))
         yield from self._finish(item, "completed")
 
     def _is_item(self, value: Event) -> bool:

@@ -140,6 +140,33 @@ def test_a_stream_says_when_a_search_begins_and_ends() -> None:
     )
 
 
+SEARCHED = {"type": "search", "query": "tide"}
+MCP = {"type": "mcp_call", "id": "mcp_1", "server_label": "s", "name": "n", "arguments": "{}"}
+
+
+@pytest.mark.parametrize(
+    ("one", "steps"),
+    [
+        (item(action=SEARCHED), ["in_progress", "searching", "completed"]),
+        (item(action=SEARCHED, status="failed"), ["in_progress", "searching"]),
+        ({**MCP, "status": "completed"}, ["in_progress", "completed"]),
+        ({**MCP, "status": "failed"}, ["in_progress", "failed"]),
+        ({"type": "compaction", "id": "cmp_1", "encrypted_content": "zz"}, []),
+    ],
+)
+def test_a_stream_of_a_whole_answer_says_the_steps_of_its_tools(
+    one: dict[str, Any], steps: list[str]
+) -> None:
+    events = events_of(read(openai(one)), RESPONSES)
+    kinds = [event["type"].removeprefix("response.") for event in events]
+    assert kinds[2:-1] == [
+        "output_item.added",
+        *(f"{one['type']}.{word}" for word in steps),
+        "output_item.done",
+    ]
+    assert {event["item_id"] for event in events[3 : 3 + len(steps)]} <= {one["id"]}
+
+
 def test_a_citation_stays_with_its_text() -> None:
     there = into(claude(TEXT, CITED), RESPONSES)
     plain, cited = there["output"][0]["content"]
