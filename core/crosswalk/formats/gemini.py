@@ -52,6 +52,7 @@ from crosswalk.request import (
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import (
     AudioPart,
+    CallKind,
     ChatMessage,
     ContentPart,
     FilePart,
@@ -341,6 +342,7 @@ class _Part:
         about: its known metadata.
         id: for a client's call, its id.
         name: for a client's call, its name, or ``None`` for everything else.
+        kind: for a client's call, ``custom`` if its arguments are free text.
         index: for a client's call, its position among the calls.
         syntax: for a call, detects the end of its arguments.
     """
@@ -351,6 +353,7 @@ class _Part:
     about: Event = attrs.Factory(dict)
     id: str | None = None
     name: str | None = None
+    kind: CallKind | None = None
     index: int = 0
     syntax: JSONObjectText = attrs.Factory(JSONObjectText)
 
@@ -423,7 +426,7 @@ class GeminiWriter(Writer):
             candidate.parts.append(part)
         if piece.call is not None:
             part.id, part.name = part.id or piece.call.id, part.name or piece.call.name
-            part.index = piece.call.index
+            part.kind, part.index = part.kind or piece.call.kind, piece.call.index
         part.texts.append(piece.text)
         part.syntax.add(piece.text)
         part.about |= piece.metadata.thawed()
@@ -453,7 +456,7 @@ class GeminiWriter(Writer):
         if part.name is not None:
             signature_field = {"thoughtSignature": metadata["signature"]} if "signature" in metadata else {}
             id = candidate.ids.take(part.id, part.index)
-            call = {"id": id, "name": part.name, "args": input_of(text)}
+            call = {"id": id, "name": part.name, "args": input_of(text, part.kind)}
             return {"functionCall": call, **signature_field, **_taken_seal(candidate)}
         if part.type is SegmentType.TOOL_CALL:
             is_written: object = self.is_own

@@ -28,7 +28,6 @@ from crosswalk.formats.reading import (
     word,
 )
 from crosswalk.formats.writing import (
-    INVALID_JSON,
     CallIDs,
     Event,
     Heading,
@@ -39,6 +38,7 @@ from crosswalk.formats.writing import (
     anthropic_error,
     as_input,
     hidden_of,
+    input_of,
     is_cut_input,
     is_of_block,
     json_of,
@@ -59,6 +59,7 @@ from crosswalk.request import (
 )
 from crosswalk.types.json import copy_json, dump_json
 from crosswalk.types.message import (
+    CallKind,
     ChatMessage,
     ContentPart,
     DocumentPart,
@@ -506,6 +507,7 @@ class _Block:
         self.is_cited_behind = False
         self.id: str | None = None
         self.name: str | None = None
+        self.kind: CallKind | None = None
         self.arguments = JSONObjectText()
 
     @property
@@ -562,6 +564,7 @@ class MessagesWriter(Writer):
             self._calls[piece.part] = block
             block.id = block.id or piece.call.id
             block.name = block.name or piece.call.name
+            block.kind = block.kind or piece.call.kind
         block.has_text = block.has_text or piece.type is SegmentType.TEXT
         if piece.metadata:
             block.is_cited_behind = block.is_cited_behind or piece.metadata.get("citations") == "follow"
@@ -722,9 +725,9 @@ class MessagesWriter(Writer):
         if kind in ("text", "thinking"):
             block.said[kind] = text
         elif kind == "tool_use":
-            call_input = as_input(text or "{}")
-            if call_input is None and not (self._is_cut and is_cut_input(text)):
-                call_input = {INVALID_JSON: text}  # an empty input would be a call without arguments
+            call_input = None if block.kind else as_input(text or "{}")
+            if call_input is None and not (self._is_cut and is_cut_input(text) and not block.kind):
+                call_input = input_of(text, block.kind)
                 text = json_of(call_input).decode()
             block.said["input"] = call_input or {}
             if text:

@@ -177,8 +177,13 @@ def as_input(text: str) -> dict[str, Any] | None:
     return exact_input
 
 
-def input_of(text: str) -> dict[str, Any]:
-    """Return *text* as an input, or under ``INVALID_JSON``. An empty object would be a call without arguments."""
+def input_of(text: str, kind: CallKind | None = None) -> dict[str, Any]:
+    """Return *text* as an input, or under ``INVALID_JSON``. An empty object would be a call without arguments.
+
+    The text of a call of the *kind* ``custom`` is the one argument ``input``.
+    """
+    if kind is not None:
+        return {"input": text}
     call_input = as_input(text or "{}")
     return {INVALID_JSON: text} if call_input is None else call_input
 

@@ -974,6 +974,18 @@ def test_arguments_of_any_depth_are_compared() -> None:
         assert Loss("message.tool_calls[0].arguments", reason) in report.differences
 
 
+@pytest.mark.parametrize("text", ["SELECT 1", '{"a": 1}', ""])
+def test_the_free_text_of_a_call_is_one_argument(text: str) -> None:
+    for form in (MESSAGES, WireForm.GEMINI, WireForm.OLLAMA):
+        call = ToolCallDelta(0, "c1", "sql", text[:3], kind="custom")
+        made = deltas({"tool_call_delta": call}, call_piece(0, None, None, text[3:]), finish="tool_calls")
+        sent = b"".join(convert_stream(iter(made), form, losses="report"))
+        assert read_stream(form, sent).tool_calls[0].parsed() == {"input": text}
+        conversion = convert(ChatResponse.from_deltas(made), form, losses="report")
+        assert read_body(conversion).tool_calls[0].parsed() == {"input": text}
+        assert conversion.report.names("message.tool_calls[0].kind")
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("finish", ["length", "tool_calls"])
 def test_a_client_of_messages_gets_the_beginning_of_arguments_if_the_answer_was_cut(finish: str) -> None:
