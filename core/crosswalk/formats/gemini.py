@@ -63,7 +63,7 @@ from crosswalk.types.message import (
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import gemini as wire
-from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.fields import Fields, path_of, placed
 from crosswalk.wire.options import PLACES, read_details
 
 # ---------------------------------------------------------------------------------- gemini
@@ -102,6 +102,7 @@ def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
     defaults = take_neutral(config, "", _DEFAULTS)
     count, logprobs = config.is_whole("candidateCount"), config.is_flag("responseLogprobs")
     tools, hosted_tools, servers = _tools(body)
+    system, conversation = [*_system(body)], _Conversation(body)
     return incoming(
         WireForm.GEMINI,
         body,
@@ -109,7 +110,8 @@ def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
         Wants(
             include_usage=True, n=1 if count is None else count, logprobs=bool(logprobs), defaults=defaults
         ),
-        messages=[*_system(body), *_Conversation(body).turns],
+        places=[*["systemInstruction"] * len(system), *conversation.places],
+        messages=[*system, *conversation.turns],
         **options(config, "gemini", _CONFIG_PREFIX),
         tools=tools,
         hosted_tools=hosted_tools,
@@ -145,10 +147,12 @@ class _Conversation:
 
     Attributes:
         turns: the turns.
+        places: the place of each.
     """
 
     def __init__(self, body: Fields) -> None:
         self.turns: list[Turn] = []
+        self.places: list[str] = []
         self._open_calls: list[tuple[str, str]] = []  # id and name of each call that has no result yet
         for content in _objects(body, "contents"):
             role = content.text("role")
@@ -158,6 +162,7 @@ class _Conversation:
                 self._user(content)
             else:
                 content.refuse("must be one of user, model", "role")
+            self.places += [path_of(content.place)] * (len(self.turns) - len(self.places))
         if not self.turns:
             body.refuse("must have at least one content", "contents")
 

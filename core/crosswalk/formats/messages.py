@@ -102,6 +102,7 @@ def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
         raw_body,
         Wants(include_usage=True, user=user, defaults=defaults),
         messages=conversation.turns,
+        places=conversation.places,
         tools=tools,
         hosted_tools=hosted,
         tool_choice=choice,
@@ -168,17 +169,20 @@ class _Conversation:
     Attributes:
         turns: the system's messages, then the messages of user and model and the results of tools.
         marks: the marks in places where a mark is possible.
+        places: the place of each turn.
         details: what is said of documents, search results and changes of tools, by the ``id()`` of their parts.
     """
 
     def __init__(self, body: Fields) -> None:
         self.turns: list[Turn] = []
+        self.places: list[str] = []
         self.marks: list[CacheMark] = []
         self.details: dict[int, dict[str, Any]] = {}
         self._unnamed_calls = UnnamedCalls()
         self._blocks: list[Fields] = []
         changes: list[Any] = []
         self._system(body)
+        self.places += ["system"] * len(self.turns)
         messages = list(body.objects("messages"))
         if not messages:
             body.refuse("must be a list with at least one message", "messages")
@@ -196,6 +200,7 @@ class _Conversation:
             else:
                 self._say(ChatMessage.system([*_parts(message, self.details)]))
                 self.marks += marks_of(message.opened("content"), len(self.turns) - 1)
+            self.places += [path_of(message.place)] * (len(self.turns) - len(self.places))
             self._blocks += message.opened("content")
             changes += filter(None, map(_tool_change, message.opened("content")))
             if changes and self._change_tools(changes):

@@ -114,7 +114,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     wants = wants_of(body)
     tools, hosted, servers, namespaces = tools_of(body)
     items = _Items(namespaces)
-    turns = [*_instructions(body), *items.turns(body)]
+    instructions = [*_instructions(body)]
+    turns = [*instructions, *items.turns(body)]
     instead, found = _instead(body, {tool.name for tool in tools})
     namespaces |= {name: place for name, place in found.items() if name not in namespaces}
     if not turns:
@@ -132,6 +133,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         body,
         said,
         wants,
+        places=[*["instructions"] * len(instructions), *items.places],
         messages=turns,
         cache_marks=items.marks(turns),
         tools=tools,
@@ -193,6 +195,7 @@ class _Items:
 
     Attributes:
         alone: see :class:`ClientRequest`.
+        places: the place of each turn: of an answer its first item.
     """
 
     def __init__(self, namespaces: Mapping[str, tuple[str, str]]) -> None:
@@ -203,10 +206,12 @@ class _Items:
         self._server_call_ids: list[str] = []  # the ids of calls that the server itself runs
         self._unnamed_calls = UnnamedCalls()
         self.alone: dict[int, tuple[str, ChatMessage]] = {}
+        self.places: list[str] = []
 
     def turns(self, body: Fields) -> Iterator[Turn]:
         """Return the turns of the conversation in *body*."""
         if isinstance(body.look("input"), str):
+            self.places.append("input")
             with placed(body, "input"):
                 yield ChatMessage.user(body.need("input", body.text("input")))
             return
@@ -220,10 +225,13 @@ class _Items:
                 continue
             if (turn := self._turn(item)) is not None:
                 if output:
+                    self.places.append(path_of(output[0].place))
                     yield answer_of(output)
                 output = []
+                self.places.append(path_of(item.place))
                 yield turn
         if output:
+            self.places.append(path_of(output[0].place))
             yield answer_of(output)
 
     def marks(self, turns: Sequence[Turn]) -> list[CacheMark]:
