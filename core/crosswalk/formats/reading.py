@@ -940,18 +940,16 @@ def told_if_unknown(block: Fields, table: RequestTable, path: str) -> str | None
 
 
 def incoming(
-    form: WireForm,
-    body: Fields,
-    raw_body: dict[str, Any],
-    wants: Wants,
-    places: Iterable[str] = (),
-    **canonical_fields: Any,
+    form: WireForm, body: Fields, raw_body: dict[str, Any], wants: Wants, **canonical_fields: Any
 ) -> Incoming:
     """Return the request in *body*: the canonical fields *canonical_fields*, those that every form has, and the unread rest.
+
+    The ``places`` of the turns may be among *canonical_fields*.
 
     Raises:
         FieldError: the fields do not go together.
     """
+    places = tuple(canonical_fields.pop("places", ()))
     model = option(body, "model", "model", body.need("model", body.text("model")))
     fields = {
         "model": model,
@@ -975,7 +973,7 @@ def incoming(
             instead={},
             servers={},
             alone={},
-            places=tuple(places),
+            places=places,
         )
     return Incoming(form=form, request=client_request, wants=wants)
 

@@ -852,17 +852,16 @@ class CitedText:
 
     def add(self, piece: Piece) -> None:
         """Take the next piece of the answer."""
-        is_text, is_citation = piece.type is SegmentType.TEXT, piece.type is SegmentType.CITATION
-        is_cited_behind = piece.metadata.get("citations") == "follow"
-        if is_text and piece.text:
-            if piece.part != self._part and not self._goes_on:
-                self._starts.append(self.length)
-            self._part = piece.part
+        goes_on, self._goes_on = self._goes_on, False
+        if piece.type is SegmentType.TEXT:
+            if piece.text and piece.part != self._part:
+                self._part = piece.part
+                if not goes_on:
+                    self._starts.append(self.length)
             self.length += len(piece.text)
-        if is_text:
-            self._is_ahead = not is_cited_behind
-        self._goes_on = is_citation and not is_of_block(piece) and self._starts != []
-        if is_citation:
+            self._is_ahead = piece.metadata is EMPTY_OBJECT or piece.metadata.get("citations") != "follow"
+        elif piece.type is SegmentType.CITATION:
+            self._goes_on = not is_of_block(piece) and self._starts != []
             self._citations.append((piece, self._span(piece)))
 
     def _span(self, piece: Piece) -> int | tuple[int, int] | None:
