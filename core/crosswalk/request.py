@@ -38,6 +38,9 @@ from crosswalk.wire.fields import FieldError, Fields, path_of
 from crosswalk.wire.options import OPTIONS, RequestTable, as_headers, option_named
 from crosswalk.wire.responses import read_part
 
+NO_ANSWER: Final = "(no answer)"
+"""The text of an answer without words, for APIs that would refuse an empty one."""
+
 # ---------------------------------------------------------------------------- http request
 # The HTTP request that a plugin builds, with the options that its API cannot express, and the error if it builds none.
 

@@ -539,6 +539,8 @@ class DialectFamily:
                 return self.dialects[0]
             best_recognition, chosen_dialect = self._best(event)
             if best_recognition is Recognition.NO:
+                if type(event) is dict and event.get("error"):
+                    return self.dialects[0]  # it says what has failed, in the words of another server
                 raise unknown_event(event, "an event of an unknown dialect")
             state.dialect = chosen_dialect
         return chosen_dialect

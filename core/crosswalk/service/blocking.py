@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import weakref
-from collections import deque
+from collections import OrderedDict
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -21,6 +21,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
+from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from copy import copy
 from functools import lru_cache, wraps
@@ -31,6 +32,7 @@ from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.request import ChatRequest
 from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 from crosswalk.service.http import (
+    EARLY_ANSWER,
     EARLY_SECONDS,
     KEPT_SECONDS,
     CallWait,
@@ -155,6 +157,7 @@ class BlockingWait(CallWait):
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises at the *deadline*, with :attr:`is_late` set, or if another thread ends it."""
         self._deadline, self.is_late, self._step_error = deadline, False, None
+        outer_wait, _here.wait = _here.wait, self
         try:
             return await work
         except Exception as error:
@@ -162,6 +165,8 @@ class BlockingWait(CallWait):
             if self.is_late and self._step_error is not None:
                 raise self._step_error from error
             raise
+        finally:
+            _here.wait = outer_wait
 
     async def pause(self, seconds: float) -> None:
         """Wait for this time, or until another thread ends it."""
@@ -173,12 +178,17 @@ class BlockingWait(CallWait):
         try:
             if not self.is_cancelled:
                 bell.wait(seconds)
-        except Exception:
-            raise
         except BaseException as interruption:
             self._interrupted(interruption)
         finally:
             self._bell = None
+
+    def sees_end(self, work: Future[Any]) -> bool:
+        """Wait for the end of *work*, and return whether it came: not if it is late, or if another thread ends the call."""
+        bell = threading.Event()
+        work.add_done_callback(lambda _: bell.set())
+        self.await_bell(bell, None if self._deadline is None else max(0.0, self._deadline - self.now()))
+        return work.done()
 
     def left(self, most: float | None) -> float | None:
         """Return the seconds that the thread may wait now, at most *most*, or ``None`` for no limit.
@@ -205,9 +215,10 @@ class BlockingWait(CallWait):
             if self.is_cancelled:
                 raise _ended()
             return step()
-        except Exception:
-            raise
-        except BaseException as interruption:
+        except BaseException as error:
+            interruption = _interruption(error)
+            if interruption is None:
+                raise
             self._interrupted(interruption)
             raise _ended() from None
         finally:
@@ -237,6 +248,23 @@ _GRAIN: Final = 0.001
 """The shortest wait, in seconds, and the grain of the clock at its end."""
 
 
+def _interruption(error: BaseException) -> BaseException | None:
+    """Return what has interrupted the wait that raised *error*, such as an alarm's ``OSError``, else ``None``."""
+    if not isinstance(error, Exception):
+        return error
+    cause = error if isinstance(error, OSError) else error.__cause__
+    trace = cause.__traceback__ if isinstance(cause, OSError) else None
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] in _NETWORK_MODULES:
+        return None
+    return cause
+
+
+_NETWORK_MODULES: Final = frozenset({"httpcore2", "socket", "ssl", "selectors", "encodings", "idna"})
+"""The modules in which the network's own errors arise. They come from functions of the system, which have no frames."""
+
+
 def _ended() -> Exception:
     import httpcore2
 
@@ -252,6 +280,8 @@ def _too_late() -> Exception:
 class ThreadSlots:
     """Lets a number of calls run at once. Further calls wait: :class:`~crosswalk.service.http.CallSlots` for threads.
 
+    The slot of a call that was interrupted before it could free it is free when its waits are gone.
+
     Args:
         number: the limit.
     """
@@ -261,8 +291,10 @@ class ThreadSlots:
         self._begin()
 
     def _begin(self) -> None:
-        self._process, self._free_count = os.getpid(), self._slot_count
-        self._waiting_bells: deque[threading.Event] = deque()
+        self._process = os.getpid()
+        self._holders: set[weakref.ref[CallWait]] = set()
+        self._waiting_bells: OrderedDict[weakref.ref[CallWait], threading.Event] = OrderedDict()
+        # A signal's handler may make a call within each of the steps below: each leaves all in order.
         self._mutex = threading.RLock()
 
     async def take(self, wait: CallWait) -> None:
@@ -274,29 +306,39 @@ class ThreadSlots:
         assert isinstance(wait, BlockingWait), "of the same driver"
         if self._process != os.getpid():
             self._begin()  # the calls of the parent of this forked process do not end here
+        bell = threading.Event()
         with self._mutex:
-            if self._free_count:
-                self._free_count -= 1
-                return
-            bell = threading.Event()
-            self._waiting_bells.append(bell)
+            self._waiting_bells[weakref.ref(wait)] = bell
+            self._hand_on()
         wait.await_bell(bell)
-        with self._mutex:
-            if bell not in self._waiting_bells:  # it was freed for this call
-                if not wait.is_cancelled:
-                    return
-                self.give_back()
-            else:
-                self._waiting_bells.remove(bell)
-        raise TimeoutError
+        if wait.is_cancelled:
+            raise TimeoutError
 
-    def give_back(self) -> None:
-        """Free the slot of a call that has ended."""
+    def give_back(self, wait: CallWait) -> None:
+        """Free the slot of a call that has ended, if it has one, or its place among those that wait for one."""
         with self._mutex:
-            if self._waiting_bells:
-                self._waiting_bells.popleft().set()
-            else:
-                self._free_count += 1
+            self._free(weakref.ref(wait))
+
+    def _free(self, holder: weakref.ref[CallWait]) -> None:
+        with self._mutex:
+            self._holders.discard(holder)
+            self._waiting_bells.pop(holder, None)
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        while self._waiting_bells and self._has_free():
+            with suppress(KeyError):  # that of the last one has just been taken
+                first, bell = self._waiting_bells.popitem(last=False)
+                wait = first()
+                if wait is not None:
+                    self._holders.add(weakref.ref(wait, self._free))
+                    bell.set()
+
+    def _has_free(self) -> bool:
+        if len(self._holders) >= self._slot_count:  # a cancelled call may have been interrupted at its end
+            ended = [each for each in tuple(self._holders) if (wait := each()) is None or wait.is_cancelled]
+            self._holders.difference_update(ended)
+        return len(self._holders) < self._slot_count
 
 
 # ------------------------------------------------------------------------------- transport
@@ -321,7 +363,9 @@ class _WaitingStream(NetworkStream):
         if wait is None:
             return self._read(max_bytes, timeout)
         received_bytes = wait.at(self._socket, lambda: self._read(max_bytes, wait.left(timeout)))
-        if not received_bytes and wait.is_cancelled:  # another thread has shut it down
+        if received_bytes:
+            wait.has_received = True
+        elif wait.is_cancelled:  # another thread has shut it down
             raise _ended()
         return received_bytes
 
@@ -336,6 +380,7 @@ class _WaitingStream(NetworkStream):
         elif buffer:  # the end of a request has none
             import httpcore2
 
+            wait.has_received = False
             try:
                 wait.at(self._socket, lambda: self._write(buffer, wait.left(timeout)))
             except httpcore2.WriteTimeout:
@@ -372,7 +417,8 @@ class _WaitingBackend(NetworkBackend):
         assert wait is not None, "a call sends"
         wait.is_new = True
         wait.begin_step(timeout, OpeningTimeout)
-        return _WaitingStream(self._backend.connect_tcp(host, port, wait.left(timeout), *rest, **more))
+        connect = self._backend.connect_tcp
+        return _WaitingStream(wait.at(None, lambda: connect(host, port, wait.left(timeout), *rest, **more)))
 
 
 class BlockingTransport:
@@ -402,7 +448,7 @@ class BlockingTransport:
         self._begin()
 
     def _begin(self) -> None:
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()  # a signal's handler may make a call
         self._client = self._given_client
         self._pools: dict[str | None, httpcore2.ConnectionPool] = {}
         weakref.finalize(self, _close_all, self._pools).atexit = False
@@ -486,6 +532,10 @@ class BlockingTransport:
                 extensions={"timeout": limits},
             )
         )
+        if sending.is_answered_early:
+            response.close()
+            sending.was_kept = False
+            raise httpcore2.RemoteProtocolError(EARLY_ANSWER)
         response_headers: dict[str, str] = {}
         for name, value in response.headers:
             key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -507,9 +557,7 @@ class BlockingTransport:
         url = httpx2.URL(address)
         proxy = proxy_for(url.scheme, url.host, url.port, self._options)
         with self._mutex, refused(httpx2.InvalidURL):
-            pool = self._pools.get(proxy)
-            if pool is None:
-                pool = self._pools[proxy] = self._new_pool(proxy)
+            pool = self._pools.get(proxy) or self._pools.setdefault(proxy, self._new_pool(proxy))
         target = httpcore2.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         return pool, target, url.netloc
 
@@ -550,10 +598,8 @@ class BlockingTransport:
 
         assert self._client is not None, "it is ready"
         wait, timeouts = sending.wait, sending.timeouts
-        connect_seconds = wait.left(timeouts.connect)
-        timeout = httpx2.Timeout(
-            None, connect=connect_seconds, write=connect_seconds, pool=timeouts.total, read=wait.left(None)
-        )
+        connect_seconds, seconds = wait.left(timeouts.connect), wait.left(None)
+        timeout = httpx2.Timeout(seconds, connect=connect_seconds, write=connect_seconds)
         request = self._client.build_request(
             sending.method,
             sending.url,
@@ -564,6 +610,9 @@ class BlockingTransport:
         )
         # A redirect would carry the key to an unknown address.
         response = self._client.send(request, stream=True, follow_redirects=False)
+        if sending.is_answered_early:
+            response.close()
+            raise httpx2.RemoteProtocolError(EARLY_ANSWER)
         network = response.extensions.get("network_stream")
         is_read = response.is_stream_consumed  # by a hook or a transport of the application
         body_chunks = response.iter_bytes() if is_read else response.iter_raw()
@@ -710,7 +759,7 @@ class ThreadDriver:
         try:
             while True:
                 try:
-                    received = yield _called(portal, steps.asend(received))
+                    received = yield _called(portal, steps.asend(received), _here.wait)
                 except StopAsyncIteration:
                     return
         finally:
@@ -734,13 +783,26 @@ class ThreadDriver:
             self._stack.close()
 
 
-def _called(portal: BlockingPortal, work: Awaitable[Any]) -> Any:
-    """Return the result of *work* in the thread of *portal*. If this thread is interrupted, *work* is cancelled."""
+def _called(portal: BlockingPortal, work: Awaitable[Any], wait: BlockingWait | None = None) -> Any:
+    """Return the result of *work* in the thread of *portal*. If this thread is interrupted, *work* is cancelled.
+
+    Raises:
+        TimeoutError: *work* was cancelled within the limits of *wait*, or because another thread ended its call.
+    """
+    is_over = threading.Event()
 
     async def awaited() -> Any:
-        return await work
+        try:
+            return await work
+        finally:
+            is_over.set()
 
+    may_end = wait is not None and not wait.is_cancelled  # what comes behind the end is not ended
     future = portal.start_task_soon(awaited)
+    if wait is not None and may_end and not wait.sees_end(future):
+        future.cancel()
+        is_over.wait()
+        raise TimeoutError
     try:
         return future.result()
     except BaseException:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, Final, Self
 
@@ -49,7 +49,6 @@ from crosswalk.service.setup import (
     Observation,
     Prepared,
     Setup,
-    Slots,
     not_sent,
     prepared,
     replayed,
@@ -181,11 +180,12 @@ class Attempt:
             headers = {**headers, **signature.headers}
             self._redact = Redaction([*route.headers.values(), *signature.secrets])
         wait.resent = 0
-        sending = setup.transport.send(
-            prepared_request.url, method, headers, prepared_request.content, setup.timeouts, wait
-        )
+        url, content = prepared_request.url, prepared_request.content
         deadline, limit_name = self._limit(self._sent_time)
         try:
+            if wait.refuses(deadline):
+                raise TimeoutError
+            sending = setup.transport.send(url, method, headers, content, setup.timeouts, wait)
             self._answer = answer = await wait.within(deadline, sending)
         except Exception as error:
             return self._ended_by(error, limit_name)
@@ -659,12 +659,13 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     async def _through(self) -> AsyncGenerator[list[StreamEvent], None]:
         """Yield the batches, with the middleware around them."""
+        self._begin_call()
         try:
             async with (
                 aclosing(Around(self._setup.middleware)) as around,
                 aclosing(self._batches()) as source,
             ):
-                given = await around.ask(self._request)
+                given = await self._stepped(around.ask(self._request), self._request, self._deadline)
                 if isinstance(given, ChatResponse):
                     self._response, self._has_ended = given, True
                     if self._shows_events:
@@ -673,18 +674,35 @@ class EventStream(AsyncIterator[StreamEvent]):
                 self._request = self._as_shown(given)
                 async for batch in source:
                     if self._has_ended:
-                        given = await around.answer(self.response)
+                        given = await self._stepped(around.answer(self.response), self.response)
                         batch[-1] = StreamEvent.terminal(given, batch[-1].delta)
                         if given is not self._response and not self._was_shown:
                             batch = replayed(given)  # such as an answer in place of a failure
                         self._response = given
                     yield batch
                 if not self._shows_events:  # pragma: no branch  # who reads events stops at the last one
-                    self._response = await around.answer(self.response)
+                    self._response = await self._stepped(around.answer(self.response), self.response)
         except BaseException as error:
             if not self._has_ended:
                 self._has_ended = True
                 self._error = error if isinstance(error, CrosswalkError) else None
+            raise
+        finally:
+            self._setup.calls.discard(self)
+
+    def _begin_call(self) -> None:
+        self._wait.begin()
+        if self._setup.timeouts.call is not None:
+            self._deadline = self._wait.now() + self._setup.timeouts.call
+        self._setup.calls.add(self)
+
+    async def _stepped(self, step: Awaitable[Any], otherwise: Any, deadline: float | None = None) -> Any:
+        """Return the result of a *step* of the middleware, or *otherwise* if the caller or the *deadline* ends it."""
+        try:
+            return await self._wait.within(deadline, step)
+        except TimeoutError:
+            if self._wait.is_late or self._wait.is_cancelled:
+                return otherwise
             raise
 
     # The attempts.
@@ -692,12 +710,9 @@ class EventStream(AsyncIterator[StreamEvent]):
     async def _batches(self) -> AsyncGenerator[list[StreamEvent], None]:
         setup = self._setup
         wait_seconds: float | None = 0.0
-        self._wait.begin()
-        if setup.timeouts.call is not None:
-            self._deadline = self._wait.now() + setup.timeouts.call
+        if not setup.middleware:
+            self._begin_call()
         self._begin(setup.routes[0])
-        setup.calls.add(self)
-        slots: Slots | None = None
         try:
             failure: AttemptFailure | None = None
             failures: dict[int, AttemptFailure] = {}
@@ -711,7 +726,6 @@ class EventStream(AsyncIterator[StreamEvent]):
             if setup.slots is not None and not self._wait.is_cancelled:
                 with suppress(TimeoutError):  # it was cancelled, which is seen below
                     await setup.slots.take(self._wait)
-                    slots = setup.slots
             if not failures and not self._wait.is_cancelled:
                 self._prepared_requests, failures = prepared(setup, self._request)
             retries = RetryState(
@@ -767,8 +781,8 @@ class EventStream(AsyncIterator[StreamEvent]):
             setup.calls.discard(self)
             self._wait.end()
             await self._attempt.close()
-            if slots is not None:
-                slots.give_back()
+            if setup.slots is not None:
+                setup.slots.give_back(self._wait)
 
     def _renew(self, retries: RetryState) -> None:
         """Begin the attempt that *retries* chooses."""

@@ -373,7 +373,7 @@ class Cooling:
         self._timer = timer
         self._failure_counts = [0] * endpoints
         self._cool_down_ends: list[float | None] = [None] * endpoints
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may make a call
 
     def is_cooling(self, endpoint: int) -> bool:
         """Whether *endpoint* has failed, and not answered since."""

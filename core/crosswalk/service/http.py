@@ -11,13 +11,14 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
-from functools import lru_cache
+from contextvars import ContextVar
+from functools import lru_cache, partial
 from io import BytesIO
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import attrs
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import ssl
 
     import aiohttp
+    import httpcore2
     import httpx2
     import yarl
 
@@ -52,12 +54,15 @@ class CallWait(ABC):
         is_cancelled: whether the caller has ended the call. Every further wait ends at once.
         is_late: whether the last wait was ended by its time limit, or in an event loop by the caller.
         is_new: whether the request has opened a connection.
+        has_received: whether bytes have come since the request was written, or ``None`` if nobody knows: over HTTP/2, over
+            aiohttp, and over a connection or a transport of the application's.
         lock: held while the call is read.
         now: the clock of the limits, in seconds.
         resent: the number of times that the request was sent once more, over another connection.
     """
 
     is_cancelled = is_late = is_new = False
+    has_received: bool | None = None
     lock: AbstractAsyncContextManager[None]
     now: Callable[[], float]
     resent = 0
@@ -216,6 +221,7 @@ class CallSlots:
         self._semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
             WeakKeyDictionary()
         )
+        self._holders: WeakSet[CallWait] = WeakSet()
 
     async def take(self, wait: CallWait) -> None:
         """Wait for a free slot.
@@ -224,10 +230,13 @@ class CallSlots:
             TimeoutError: the call was cancelled.
         """
         await wait.within(None, self._here().acquire())
+        self._holders.add(wait)
 
-    def give_back(self) -> None:
-        """Free the slot of a call that has ended."""
-        self._here().release()
+    def give_back(self, wait: CallWait) -> None:
+        """Free the slot of a call that has ended, if it has one."""
+        if wait in self._holders:
+            self._holders.remove(wait)
+            self._here().release()
 
     def _here(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
@@ -448,7 +457,17 @@ class TracedSending(Sending):
 
     def __init__(self, wait: CallWait, timeouts: Timeouts) -> None:
         self.wait, self.timeouts = wait, timeouts
-        wait.is_new = False
+        wait.is_new, wait.has_received = False, None
+
+    @property
+    def may_repeat(self) -> bool:
+        """See :class:`Sending`. After any byte the server has begun."""
+        return not self.wait.has_received and super().may_repeat
+
+    @property
+    def is_answered_early(self) -> bool:
+        """Whether the head of the answer lay unread behind an earlier answer: it belongs to no request, or to that one."""
+        return self.wait.has_received is False
 
     def note(self, event: str, facts: Mapping[str, Any]) -> None:
         """Take the next *event* of the trace."""
@@ -638,6 +657,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
             request = client.build_request(
                 method, url, headers=headers, content=content, timeout=timeout, extensions={"trace": trace}
             )
+            outer_wait = _sending_wait.set(wait)
             try:
                 # A redirect would carry the key to an unknown address.
                 response = await client.send(request, stream=True, follow_redirects=False)
@@ -647,7 +667,12 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
                 wait.resent += 1
             else:
                 body = _Body(response)
+                if trace.is_answered_early:
+                    await body.aclose()
+                    raise httpx2.RemoteProtocolError(EARLY_ANSWER)
                 return HTTPAnswer(response.status_code, response.headers, body, body.aclose)
+            finally:
+                _sending_wait.reset(outer_wait)
 
 
 _open: set[_Body] = set()
@@ -677,15 +702,52 @@ class _Body(AsyncIterator[bytes]):
         await self._steps.aclose()  # or they would end outside the event loop, which they cannot
 
 
+EARLY_ANSWER: Final = "the answer came before the request"
+_sending_wait: Final[ContextVar[CallWait | None]] = ContextVar("crosswalk_sending_wait", default=None)
+"""The waits of the call that sends a request now."""
+
+
 class _Trace(TracedSending):
+    def __init__(self, wait: CallWait, timeouts: Timeouts) -> None:
+        super().__init__(wait, timeouts)
+        self._opened: list[httpcore2.AsyncNetworkStream] = []
+
     async def __call__(self, event: str, facts: Mapping[str, Any]) -> None:
         self.note(event, facts)
+        if event.endswith((".connect_tcp.complete", ".connect_unix_socket.complete", ".start_tls.complete")):
+            self._opened.append(facts["return_value"])
+            _note_bytes(facts["return_value"])
+        elif event.endswith(".start_tls.failed"):  # httpcore2 forgets it if it was cancelled
+            for stream in self._opened:
+                await stream.aclose()
         if event == "http11.send_request_body.failed":
             import httpcore2
 
             if isinstance(facts["exception"], httpcore2.WriteTimeout):
                 self.wait.begin_step(EARLY_SECONDS, StepTimeout)
                 raise httpcore2.WriteError("too late")  # then httpcore2 reads the answer
+
+
+def _note_bytes(stream: Any) -> None:
+    """Let the waits of each call that uses *stream* know whether bytes have come since its request."""
+    read, write = stream.read, stream.write
+    is_shared = False
+
+    async def first_read(wait: CallWait, max_bytes: int, timeout: float | None = None) -> bytes:
+        received: bytes = await read(max_bytes, timeout)
+        if received:
+            wait.has_received, stream.read = True, read
+        return received
+
+    async def noted_write(buffer: bytes, timeout: float | None = None) -> None:
+        nonlocal is_shared
+        is_shared = is_shared or buffer.startswith(b"PRI * HTTP/2")  # as in HTTP/2
+        wait = _sending_wait.get()
+        if buffer and wait is not None and not is_shared:  # not a request of the application's own
+            wait.has_received, stream.read = False, partial(first_read, wait)
+        await write(buffer, timeout)
+
+    stream.write = noted_write
 
 
 def check_client(
@@ -969,8 +1031,11 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
                 )
             except (aiohttp.ClientError, OSError, ValueError) as error:
                 failure = _as_httpx2(error)
-                is_lost = isinstance(failure, httpx2.NetworkError | httpx2.RemoteProtocolError)
-                if not (is_lost and sending.may_repeat):
+                # With a part of an answer it has that as its message. After a reset nobody knows.
+                is_unanswered = isinstance(failure, httpx2.NetworkError) and isinstance(
+                    getattr(error, "message", ""), str
+                )
+                if not (is_unanswered and sending.may_repeat):
                     raise failure  # noqa: B904  # it has its cause
                 wait.resent += 1
             else:

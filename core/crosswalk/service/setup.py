@@ -531,8 +531,8 @@ class Slots(Protocol):
     async def take(self, wait: CallWait) -> None:
         """Wait for a free slot, or until the call is cancelled."""
 
-    def give_back(self) -> None:
-        """Free the slot of a call that has ended."""
+    def give_back(self, wait: CallWait) -> None:
+        """Free the slot of a call that has ended, if it has one."""
 
 
 class Driver(Protocol):

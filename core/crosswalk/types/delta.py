@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import MappingProxyType
 from typing import Any, Final, final
 
 import attrs
@@ -184,6 +185,8 @@ _FIELD_TYPES: Final = (
     ("correction", Correction),
     ("usage", UsageInfo),
 )
+_PART_TYPES: Final = MappingProxyType({"tool_call_delta": ToolCallDelta, "segment": Segment})
+"""The types of the fields that are checked when they are made."""
 _new: Final = object.__new__
 # A stream makes a delta for each of its tokens, and most have one field alone. Such a delta has it in its dict and finds
 # its other fields here: to fill twelve slots of a frozen object takes three times as long.
@@ -200,7 +203,9 @@ def _set(self: ResponseDelta, index: int = UNNUMBERED, *, choice: int = 0, **fie
         and UNNUMBERED <= index <= LARGEST >= choice >= 0
     ):
         for name, value in fields.items():
-            if name in _TEXT_FIELDS and type(value) is str and value.isascii():  # no check could fail
+            if type(value) is _PART_TYPES.get(name) or (
+                name in _TEXT_FIELDS and type(value) is str and value.isascii()
+            ):  # no check could fail
                 self.__dict__.update(fields, index=index, choice=choice)
                 return
     _set_and_check(self, index, choice=choice, **fields)

@@ -252,6 +252,7 @@ def test_the_captures_of_the_provider_s_package_come_first(
     assert "/api/chat, whole" in done.out
 
 
+@pytest.mark.untraced
 def test_the_captures_that_come_with_crosswalk_are_the_last_resort(run: Run) -> None:
     done = run("table", "zai")
     assert done.status == 0

@@ -246,6 +246,7 @@ def test_a_single_value_that_holds_itself_is_the_plugins_fault() -> None:
         read(KeepsCircle(), ndjson({"text": "x"}))
 
 
+@pytest.mark.untraced
 def test_a_deep_value_has_an_end() -> None:
     deep: Any = []
     for _ in range(500):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from types import FrameType
 from typing import Any
 
@@ -19,6 +20,7 @@ from crosswalk import CrosswalkError, FinishReason, ProviderTimeoutError
 from crosswalk.config import Settings
 from crosswalk.service import ChatRequest, Endpoint, RetryPolicy, SyncLLMService, Timeouts
 from crosswalk.service.blocking import BlockingWait, ThreadSlots, run
+from crosswalk.service.endpoint import StepTimeout
 from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import body, chunk
@@ -144,13 +146,122 @@ def test_a_slot_that_comes_too_late_is_given_back() -> None:
     run(slots.take(waits[0]))
 
     def freed_and_cancelled(bell: threading.Event, seconds: float | None = None) -> None:
-        slots.give_back()
+        slots.give_back(waits[0])
         waits[1].cancel()
 
     waits[1].await_bell = freed_and_cancelled  # type: ignore[method-assign]
     with pytest.raises(TimeoutError):
         run(slots.take(waits[1]))
     run(slots.take(waits[2]))  # without waiting
+
+
+def test_the_slot_of_an_interrupted_call_is_free_when_its_waits_are_gone() -> None:
+    slots, waits = ThreadSlots(1), [BlockingWait() for _ in range(3)]
+    run(slots.take(waits[0]))
+
+    def interrupted(bell: threading.Event, seconds: float | None = None) -> None:
+        raise KeyboardInterrupt
+
+    waits[1].await_bell = interrupted  # type: ignore[method-assign]
+    with suppress(KeyboardInterrupt):
+        run(slots.take(waits[1]))
+    last = waits.pop()
+    waits.clear()
+    gc.collect()
+
+    def comes_at_once(bell: threading.Event, seconds: float | None = None) -> None:
+        assert bell.is_set()
+
+    last.await_bell = comes_at_once  # type: ignore[method-assign]
+    run(slots.take(last))
+
+
+def test_the_slot_of_a_cancelled_call_goes_to_the_next_one() -> None:
+    slots, waits = ThreadSlots(1), [BlockingWait() for _ in range(2)]
+    run(slots.take(waits[0]))
+    waits[0].cancel()  # and Ctrl-C has ended it before it could give the slot back
+    run(slots.take(waits[1]))
+
+
+@pytest.mark.parametrize("error", [TimeoutError, ConnectionResetError, OSError, ValueError])
+@pytest.mark.parametrize("through", ["pool", "client"])
+def test_the_error_of_an_alarm_is_the_applications_own(
+    server: ReplayServer, error: type[Exception], through: str
+) -> None:
+    """It is not taken for the server's failure, after which the server would be asked again."""
+    server.add(ANSWER, Stall(after_events=1))
+    is_rung, here = threading.Event(), threading.get_ident()
+
+    def alarm(_: int, frame: FrameType | None) -> None:
+        is_waiting = frame is not None and frame.f_globals["__name__"].startswith("httpcore2")
+        if is_waiting and not is_rung.is_set():
+            is_rung.set()
+            raise error("mine")
+
+    def ring() -> None:
+        while not is_rung.wait(0.01):  # until the call waits at its connection
+            signal.pthread_kill(here, signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, alarm)
+    ringing = threading.Thread(target=ring)
+    client = httpx2.Client()
+    options: dict[str, Any] = {"client": client} if through == "client" else {}
+    try:
+        with client, service_of(server, **options) as service, service.stream(ASK) as stream:
+            next(stream)
+            next(stream)
+            ringing.start()
+            with pytest.raises(error, match="mine"):
+                list(stream)
+    finally:
+        is_rung.set()
+        ringing.join()
+        signal.signal(signal.SIGUSR1, before)
+    assert len(server.requests) == 1
+
+
+def test_a_slot_goes_to_the_call_that_waits_for_it() -> None:
+    slots, waits = ThreadSlots(1), [BlockingWait() for _ in range(3)]
+
+    class Given(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            slots.give_back(waits[0])
+            return super().wait(timeout)
+
+    run(slots.take(waits[0]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading, "Event", Given)
+        run(slots.take(waits[1]))
+    waits[2].cancel()  # before it waits
+    with pytest.raises(TimeoutError):
+        run(slots.take(waits[2]))
+
+
+def test_a_wait_for_a_bell_is_ended_from_outside() -> None:
+    wait = BlockingWait()
+
+    class Cancelling(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            wait.cancel()
+            return super().wait(timeout)
+
+    bell = Cancelling()
+    wait.await_bell(bell)
+    assert bell.is_set()
+
+
+def test_a_step_that_is_too_late_ends_the_wait() -> None:
+    wait = BlockingWait()
+
+    async def step() -> None:
+        wait.begin_step(1.0, StepTimeout)
+        wait.now = lambda: float("inf")
+        with pytest.raises(httpcore2.ReadTimeout):
+            wait.left(None)
+        raise OSError
+
+    with pytest.raises(StepTimeout):
+        run(wait.within(None, step()))
 
 
 def test_calls_wait_for_a_slot_and_can_be_ended_meanwhile(server: ReplayServer) -> None:

@@ -23,6 +23,7 @@ from wires import body, chunk
 WHOLE = orjson.dumps(body({"content": "Hello."}))
 EVENTS = [chunk({"content": "Hel"}), chunk({"content": "lo."}), chunk({}, "stop")]
 STREAMED = b"".join(b"data: %s\n\n" % orjson.dumps(event) for event in EVENTS) + b"data: [DONE]\n\n"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
 
 
 def reset(connection: socket.socket) -> None:
@@ -36,15 +37,21 @@ class Closing:
     Args:
         answers: how many, on the first connection, the second and so on; the last number holds for all others.
         last: is done to a connection before it is closed.
+        behind: is sent behind each answer, in the same packet.
         together: so many connections get their first answer once a request has come over each of them.
     """
 
     def __init__(
-        self, *answers: int, last: Callable[[socket.socket], object] = lambda _: None, together: int = 1
+        self,
+        *answers: int,
+        last: Callable[[socket.socket], object] = lambda _: None,
+        behind: bytes = b"",
+        together: int = 1,
     ) -> None:
         self.requests: list[int] = []  # on which connection each came, from 0
         self._answers = answers
         self._last = last
+        self._behind = behind
         self._together = threading.Barrier(together)
         self._threads: list[threading.Thread] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -84,8 +91,7 @@ class Closing:
                     self._together.wait(60)
                 is_stream = b'"stream":true' in asked
                 answer, kind = (STREAMED, b"text/event-stream") if is_stream else (WHOLE, b"application/json")
-                head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
-                connection.sendall(head % (kind, len(answer)) + answer)
+                connection.sendall(HEAD % (kind, len(answer)) + answer + self._behind)
 
     def close(self) -> None:
         port, self.port = self.port, 0
@@ -150,13 +156,19 @@ def in_a_thread(server: Closing, *streamed: bool, **more: Any) -> list[Any]:
     return found
 
 
+def through_a_client(server: Closing, *streamed: bool) -> list[Any]:
+    """The same through a client of the application."""
+    with httpx2.Client() as client:
+        return in_a_thread(server, *streamed, client=client)
+
+
 def through_aiohttp(server: Closing, *streamed: bool) -> list[Any]:
     """The same by the other HTTP library."""
     return in_a_loop(server, *streamed, transport="aiohttp")
 
 
 Way = Callable[..., list[Any]]
-all_ways = pytest.mark.parametrize("way", [in_a_loop, in_a_thread, through_aiohttp])
+all_ways = pytest.mark.parametrize("way", [in_a_loop, in_a_thread, through_a_client, through_aiohttp])
 IS_STREAM = pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
 
 
@@ -187,6 +199,63 @@ def test_a_request_that_the_server_worked_on_is_not_sent_again(
     assert (attempt.outcome, attempt.extra["code"]) == ("error", "connection_lost")
     assert "resent" not in attempt.extra
     assert server.requests == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        b"H",
+        b"HTTP/1.1 200 OK\r\n",
+        b"no HTTP\r\n\r\n",
+        HEAD % (b"text/plain", 5) + b"Content-Length: 6\r\n\r\n",
+    ],
+    ids=["a letter", "a line", "garbage", "two lengths"],
+)
+@all_ways
+def test_a_request_is_not_sent_again_after_any_byte(
+    closing: Callable[..., Closing], way: Way, part: bytes
+) -> None:
+    server = closing(1, last=lambda connection: connection.sendall(part))
+    with pytest.raises(ServerError) as raised:
+        way(server, False, False)
+    assert "resent" not in raised.value.response.attempts[0].extra
+    assert server.requests == [0, 0]
+
+
+@pytest.mark.parametrize("way", [in_a_loop, in_a_thread, through_a_client])
+def test_an_answer_that_came_before_its_request_is_not_delivered(
+    closing: Callable[..., Closing], way: Way
+) -> None:
+    """A server has sent two answers to one request. The second one is not the answer to the next request."""
+    stale = orjson.dumps(body({"content": "Of another call."}))
+    server = closing(2, behind=HEAD % (b"application/json", len(stale)) + stale)
+    with pytest.raises(ServerError) as raised:
+        way(server, False, False)
+    (attempt,) = raised.value.response.attempts
+    assert (attempt.extra["code"], attempt.extra.get("resent")) == ("connection_lost", None)
+
+
+def test_an_application_may_use_the_connections_of_its_client(closing: Callable[..., Closing]) -> None:
+    server = closing(3)
+
+    async def main() -> list[str]:
+        endpoint, options = options_for(server)
+        async with (
+            httpx2.AsyncClient() as client,
+            LLMService(endpoint, client=client, **options) as service,
+        ):
+            first = await service.complete(ChatRequest("hi"))
+            own = await client.post(endpoint.base_url or "", json={})
+            return [first.text, own.text, (await service.complete(ChatRequest("hi"))).text]
+
+    assert asyncio.run(main()) == ["Hello.", WHOLE.decode(), "Hello."]
+    assert server.requests == [0, 0, 0]
+
+
+def test_aiohttp_opens_another_connection_after_two_answers(closing: Callable[..., Closing]) -> None:
+    server = closing(1, behind=HEAD % (b"application/json", 2) + b"{}")
+    assert [response.text for response in through_aiohttp(server, False, False)] == ["Hello."] * 2
+    assert server.requests == [0, 1]
 
 
 @all_ways

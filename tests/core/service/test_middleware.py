@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from crosswalk import (
     UsageInfo,
     normalize,
 )
-from crosswalk.service import ChatRequest, Endpoint, EventStream, LLMService, SyncLLMService
+from crosswalk.service import ChatRequest, Endpoint, EventStream, LLMService, SyncLLMService, Timeouts
 from crosswalk.service.setup import replayed
 from crosswalk.structured import MemoryCache
 from crosswalk.testing import load_capture
@@ -273,6 +275,104 @@ def test_it_sees_what_was_cancelled(server: ReplayServer, service_of: Make) -> N
     stream = run(service_of(server, middleware=[looks]), use)
     assert [(one.finish_reason, one.text) for one in seen] == [("cancelled", "Hel")]
     assert stream.response is seen[0]
+
+
+class Holding:
+    """Asynchronous middleware that waits for ever, before the request or behind the answer."""
+
+    def __init__(self, *, before: bool) -> None:
+        self.waits, self.ended, self._before = threading.Event(), threading.Event(), before
+
+    async def __call__(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[ChatRequest | ChatResponse, ChatResponse]:
+        if self._before:
+            await self._wait()
+        yield request
+        await self._wait()
+
+    async def _wait(self) -> None:
+        self.waits.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.ended.set()
+
+
+END = pytest.mark.parametrize("end", ["cancel", "close", "limit"])
+
+
+@END
+def test_a_wait_of_asynchronous_middleware_ends_with_the_call(
+    server: ReplayServer, service_of: Make, end: str
+) -> None:
+    holding = Holding(before=True)
+    limits = Timeouts(call=0.01 if end == "limit" else None)
+
+    async def main() -> ChatResponse:
+        async with service_of(server, middleware=[holding], timeout=limits) as service:
+            events = service.stream(ASK)
+            reading = asyncio.create_task(anext(events))
+            while not holding.waits.is_set():
+                await asyncio.sleep(0)
+            if end != "limit":
+                await (events.cancel() if end == "cancel" else service.aclose())
+            with suppress(CrosswalkError):
+                await reading
+            async for _ in events:
+                pass
+            return events.response
+
+    response = asyncio.run(main())
+    assert response.finish_reason.value == ("error" if end == "limit" else "cancelled")
+    assert holding.ended.is_set()
+    assert not server.requests
+
+
+@END
+def test_a_wait_of_asynchronous_middleware_ends_with_the_blocking_call(
+    server: ReplayServer, end: str
+) -> None:
+    holding = Holding(before=True)
+    endpoint = Endpoint("vllm", model="m", base_url=server.url)
+    limits = Timeouts(call=0.01 if end == "limit" else None)
+    service = SyncLLMService(endpoint, middleware=[holding], timeout=limits)
+    events = service.stream(ASK)
+    reading = threading.Thread(target=lambda: list(events))
+    reading.start()
+    holding.waits.wait()
+    if end != "limit":
+        (events if end == "cancel" else service).close()
+    reading.join()
+    service.close()
+    assert events.response.finish_reason.value == ("error" if end == "limit" else "cancelled")
+    assert holding.ended.is_set()
+    assert not server.requests
+
+
+def test_an_answer_stays_whole_if_the_call_is_cancelled_behind_it(server: ReplayServer) -> None:
+    server.add(HELLO_STREAM)
+    holding = Holding(before=False)
+    endpoint = Endpoint("vllm", model="m", base_url=server.url)
+    with SyncLLMService(endpoint, middleware=[holding], timeout=Timeouts(call=3600)) as service:
+        events = service.stream(ASK)
+        reading = threading.Thread(target=lambda: list(events))
+        reading.start()
+        holding.waits.wait()
+        events.cancel()
+        reading.join()
+    assert events.response.text == "Hello."
+    assert holding.ended.is_set()
+
+
+@pytest.mark.parametrize("way", [whole, streamed])
+def test_its_own_timeout_is_its_own(server: ReplayServer, service_of: Make, way: Way) -> None:
+    async def impatient(request: ChatRequest) -> AsyncGenerator[ChatRequest | ChatResponse, ChatResponse]:
+        raise TimeoutError("mine")
+        yield request
+
+    with pytest.raises(TimeoutError, match="mine"):
+        run(service_of(server, middleware=[impatient]), way)
 
 
 def yields_nothing(_: ChatRequest) -> Steps:

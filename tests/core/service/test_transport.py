@@ -310,13 +310,31 @@ def test_a_proxy_that_refuses_a_tunnel_is_an_error(service_of: Make, transport: 
 
 
 @both
-def test_a_server_that_never_shakes_hands_is_too_slow(service_of: Make, transport: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+@pytest.mark.parametrize("is_left", [False, True], ids=["too slow", "cancelled"])
+def test_a_connection_on_which_nobody_shakes_hands_is_closed(
+    service_of: Make, transport: str, is_left: bool
+) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
         endpoint = Endpoint("vllm", model="m", base_url=f"https://127.0.0.1:{listener.getsockname()[1]}")
-        limits = Timeouts(connect=0.01)
-        with pytest.raises(ProviderTimeoutError) as raised:
-            ask(service_of(endpoint, transport=transport, retry=ONCE, timeout=limits))
-    assert raised.value.info.code == "connect_timeout"
+        limits = Timeouts(connect=None if is_left else 0.01)
+        async with service_of(endpoint, transport=transport, retry=ONCE, timeout=limits) as service:
+            asking = asyncio.create_task(service.complete(ASK))
+            connection, _ = await loop.sock_accept(listener)
+            with connection:
+                if is_left:
+                    await loop.sock_recv(connection, 2**16)
+                    asking.cancel()
+                with pytest.raises(asyncio.CancelledError if is_left else ProviderTimeoutError) as raised:
+                    await asking
+                assert is_left or raised.value.info.code == "connect_timeout"
+                async with asyncio.timeout(60):
+                    while await loop.sock_recv(connection, 2**16):
+                        pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        asyncio.run(main())
 
 
 @both

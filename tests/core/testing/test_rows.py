@@ -182,6 +182,7 @@ def test_rows_without_a_recording_are_told() -> None:
     assert "the rows engine, parts[].thought, no, used.kept, used.hit" in missing
 
 
+@pytest.mark.untraced
 def test_the_rows_of_ollama_are_read_as_they_say() -> None:
     """With an image and calls of ``/api/generate``, of which there is no recording."""
     captures = load_captures(Path(__file__).parents[2] / "captures/ollama")
