@@ -56,6 +56,7 @@ from crosswalk.words import right_word
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+    from pathlib import PurePath
 
 
 # ---------------------------------------------------------------------------------- mapper
@@ -213,7 +214,7 @@ class Mapper:
         except BaseException as error:
             if isinstance(error, MappingError) or is_cancellation(error):
                 raise
-            raise self.broken(f"its framing failed with {type(error).__name__}") from error
+            raise self.failed("its framing", error) from error
 
     def new_state(self) -> MappingState:
         """Return the state of a new answer."""
@@ -222,6 +223,32 @@ class Mapper:
     def broken(self, cause: str) -> PluginError:
         """Return the error for a plugin that breaks its hookspec."""
         return PluginError(f"provider {self.provider!r}: {cause}", plugin=self.provider)
+
+    def failed(self, part: str, error: BaseException) -> PluginError:
+        """Return the error for a *part* of the plugin that raised *error*. It says where, and quotes no content."""
+        return self.broken(f"{part} failed with {type(error).__name__}{where_raised(error)}")
+
+
+_ARITY: Final = pattern(r"[\w.<>]+\(\) (takes|missing) .*")
+"""The message of a call with a wrong number of arguments, which holds only names of code."""
+
+
+def where_raised(error: BaseException) -> str:
+    """Return where a plugin's code raised *error*: the last line outside Crosswalk, and what a wrong call says of itself."""
+    import traceback  # seldom needed, and long to load
+    from pathlib import PurePath
+
+    package_folder = PurePath(__file__).parents[1]
+    lines = [(line, PurePath(line.filename)) for line in traceback.extract_tb(error.__traceback__)]
+    last_line, file = next(
+        (pair for pair in reversed(lines) if not _is_in(package_folder, pair[1])), lines[-1]
+    )
+    is_arity = isinstance(error, TypeError) and _ARITY.fullmatch(str(error))
+    return f"{f' ({error})' if is_arity else ''} in {last_line.name}, line {last_line.lineno} of {file.name}"
+
+
+def _is_in(folder: PurePath, file: PurePath) -> bool:
+    return folder in file.parents or file.name.startswith("<attrs generated")
 
 
 @attrs.frozen
@@ -283,6 +310,8 @@ def resolve(
         warnings.warn(message, DeprecationWarning, stacklevel=2)
     if "recognizes" in hooks:
         hooks["recognizes"] = _checked(provider, hooks["recognizes"])
+        if info is not None and info.nested:
+            hooks["recognizes"] = _of_opened(hooks["recognizes"], info)
     return Mapper(
         provider=provider,
         info=info or ProviderInfo(title=provider),
@@ -366,6 +395,17 @@ def _checked(provider: str, recognizes: Hook) -> Hook:
         raise PluginError(
             f"provider {provider!r}: recognizes gave {type_name}, not Recognition", plugin=provider
         )
+
+    return recognition
+
+
+def _of_opened(recognizes: Hook, info: ProviderInfo) -> Hook:
+    """Return *recognizes* for events that come closed, see ``ProviderInfo.nested``. What cannot be opened stays as it is."""
+
+    def recognition(event: Any) -> Any:
+        with suppress(MappingError):
+            event = info.opened(event)
+        return recognizes(event)
 
     return recognition
 

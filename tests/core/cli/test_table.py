@@ -47,6 +47,7 @@ def test_sections_by_endpoint_and_form(run: Run) -> None:
         "/v1/completions, whole",
         "/v1/completions, streamed",
         "HTTP errors",
+        "Fields of NativeDialect",
     ]
     assert done.err == "left out, not endpoints of the provider: /api/nope\n"
 
@@ -182,6 +183,30 @@ def test_the_rows_of_a_table_are_shown_with_the_captures_that_show_them(
         ["`say[].text`", "`text`", "2"],
         ["`say[].why`", "`finish_reason`", "2"],
         ["`by`", "`always heron`", "0"],
+    ]
+
+
+class Ticker(Heron):
+    """The same with rows by place."""
+
+    fields = FieldTable({"[0]": TEXT, "[1][0].why": FINISH, "[2]": same("tick")})
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        return Recognition.CERTAIN
+
+
+def test_the_rows_by_place_are_shown_too(
+    run: Run, tmp_path: Path, provider: Callable[[object, str], str]
+) -> None:
+    name = provider(Ticker(), "ticker")
+    (tmp_path / "a.json").write_text('["a", [{"why": "stop"}]]')
+    (tmp_path / "b.ndjson").write_text('{"a": 1}\n')
+    rows = tables(run("table", name, "a.json", "b.ndjson", "--format", "markdown").out)["Fields of Ticker"]
+    assert rows[1:] == [
+        ["`[0]`", "`text`", "1"],
+        ["`[1][0].why`", "`finish_reason`", "1"],
+        ["`[2]`", "`always tick`", "0"],
     ]
 
 
