@@ -32,9 +32,9 @@ from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind, FramingError, LineTooLongError, NestingTooDeepError
 from crosswalk.formats.reading import VERSION
 from crosswalk.formats.requests import READERS, Incoming as Incoming
-from crosswalk.plugins import without_items
 from crosswalk.service import Adaptation, Turn
 from crosswalk.service.auxiliary_requests import estimated_tokens
+from crosswalk.service.way_back import without_items
 from crosswalk.types import dump_json, load_json
 from crosswalk.types.json import has_unique_keys
 from crosswalk.types.values import altered

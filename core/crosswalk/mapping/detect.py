@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from crosswalk.errors import DetectionError, FramingError, PluginError
 from crosswalk.plugin.hooks import Recognition
-from crosswalk.plugin.registry import Mapper, Registry, is_cancellation, where_raised
+from crosswalk.plugin.registry import Mapper, Registry, is_cancellation
+from crosswalk.text import where_raised
 from crosswalk.types.json import copy_json, load_json
 from crosswalk.wire.framing import Limits, SniffingDecoder, is_done, load_event
 

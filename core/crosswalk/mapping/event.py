@@ -21,7 +21,7 @@ from crosswalk.errors import (
     WireTypeError,
 )
 from crosswalk.mapping.failures import classify, refined
-from crosswalk.plugin.registry import Mapper, is_cancellation, where_raised
+from crosswalk.plugin.registry import Mapper, is_cancellation
 from crosswalk.plugin.state import (
     NOTED,
     End,
@@ -32,6 +32,7 @@ from crosswalk.plugin.state import (
     prune,
     take_string,
 )
+from crosswalk.text import where_raised
 from crosswalk.types.delta import (
     UNNUMBERED,
     ResponseDelta,

@@ -46,7 +46,7 @@ from crosswalk.plugin.installed import (
     unmet_requirement,
 )
 from crosswalk.plugin.state import MappingState
-from crosswalk.text import meant
+from crosswalk.text import meant, where_raised
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import copy_json
 from crosswalk.types.usage import UsageInfo
@@ -56,7 +56,6 @@ from crosswalk.words import right_word
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-    from pathlib import PurePath
 
 
 # ---------------------------------------------------------------------------------- mapper
@@ -227,28 +226,6 @@ class Mapper:
     def failed(self, part: str, error: BaseException) -> PluginError:
         """Return the error for a *part* of the plugin that raised *error*. It says where, and quotes no content."""
         return self.broken(f"{part} failed with {type(error).__name__}{where_raised(error)}")
-
-
-_ARITY: Final = pattern(r"[\w.<>]+\(\) (takes|missing) .*")
-"""The message of a call with a wrong number of arguments, which holds only names of code."""
-
-
-def where_raised(error: BaseException) -> str:
-    """Return where a plugin's code raised *error*: the last line outside Crosswalk, and what a wrong call says of itself."""
-    import traceback  # seldom needed, and long to load
-    from pathlib import PurePath
-
-    package_folder = PurePath(__file__).parents[1]
-    lines = [(line, PurePath(line.filename)) for line in traceback.extract_tb(error.__traceback__)]
-    last_line, file = next(
-        (pair for pair in reversed(lines) if not _is_in(package_folder, pair[1])), lines[-1]
-    )
-    is_arity = isinstance(error, TypeError) and _ARITY.fullmatch(str(error))
-    return f"{f' ({error})' if is_arity else ''} in {last_line.name}, line {last_line.lineno} of {file.name}"
-
-
-def _is_in(folder: PurePath, file: PurePath) -> bool:
-    return folder in file.parents or file.name.startswith("<attrs generated")
 
 
 @attrs.frozen
