@@ -542,6 +542,8 @@ _MIN_PART_LENGTH = 8
 class Redaction:
     """Removes credentials from texts: plain, in URLs, base64 or hex, and fragments left by cleaning and cutting.
 
+    A text may have been cut, also before it came here. So what begins a credential at its end is removed too.
+
     Args:
         values: of headers: credentials, with or without a scheme such as ``Bearer`` before them.
     """
@@ -561,6 +563,7 @@ class Redaction:
             p for value in self._values for p in re.split(r"[^\w-]+", value) if len(p) >= _MIN_PART_LENGTH
         }
         secret_forms = sorted({*self._values, *encodings, *parts}, key=len, reverse=True)
+        self._forms = "\n".join(secret_forms).lower()
         self._pattern = (
             re.compile("|".join(map(re.escape, secret_forms)), re.IGNORECASE) if secret_forms else None
         )
@@ -577,14 +580,15 @@ class Redaction:
         return self._without_cut_one(self._pattern.sub(_MARK, text))
 
     def _without_cut_one(self, text: str) -> str:
-        """Return *text*, which may have been cut in the middle of a credential."""
-        if not text.endswith("…"):
+        """Return *text*, which may have been cut in the middle of a credential, without what begins one at its end."""
+        is_marked = text.endswith("…")
+        head, shortest = text[: len(text) - is_marked], _MIN_SECRET_LENGTH if is_marked else _MIN_PART_LENGTH
+        if len(head) < shortest or head[-shortest:].lower() not in self._forms:  # mostly, and fast
             return text
-        head = text[:-1]
-        for value in self._values:
-            for length in range(len(value) - 1, _MIN_SECRET_LENGTH - 1, -1):
-                if head.endswith(value[:length]):
-                    return f"{head[:-length]}{_MARK}…"
+        for form in self._forms.split("\n"):
+            for length in range(len(form) - 1, shortest - 1, -1):
+                if head[-length:].lower() == form[:length]:
+                    return f"{head[:-length]}{_MARK}{text[len(head) :]}"
         return text
 
     def __repr__(self) -> str:

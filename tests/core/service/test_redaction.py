@@ -14,7 +14,7 @@ import attrs
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from crosswalk import MappingError, ProviderError, UnknownFinishReasonError
+from crosswalk import AuthenticationError, MappingError, ProviderError, UnknownFinishReasonError
 from crosswalk.service import ChatRequest, Endpoint, LLMService, Secret, SyncLLMService
 from crosswalk.service.endpoint import Redaction
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -84,6 +84,35 @@ def test_no_error_quotes_the_key(
     shown = "\n".join(map(str, told)).lower()
     for part in ("zq7", "hunter2", "tail-of-it", OTHER):
         assert part not in shown
+
+
+WORDS = "correctHorseBatteryStaple"
+"""A key of no known form: nothing but its own text tells it."""
+
+
+@pytest.mark.parametrize("call", ["models", "embed", "complete"])
+def test_no_error_shows_a_key_that_the_bytes_to_read_end_in(server: ReplayServer, call: str) -> None:
+    length = 2**20 if call == "complete" else 400
+    said = b" " * (length - len(WORDS) + 1) + WORDS.encode() + b" is wrong"
+    server.add(Answer((said,), 401, headers={"Content-Type": "text/plain"}))
+    with (
+        SyncLLMService(
+            Endpoint("openai", model="m", base_url=server.url, api_key=WORDS),
+            client_options={"verify": False},
+        ) as service,
+        pytest.raises(AuthenticationError, match="401.*<secret>") as raised,
+    ):
+        getattr(service, call)(*([] if call == "models" else ["hi"]))
+    assert WORDS[:8] not in f"{raised.value}{raised.value!r}"
+
+
+def test_no_id_of_a_request_shows_a_key_that_it_is_cut_in(server: ReplayServer, service_of: Make) -> None:
+    answer = Answer.of_json(body({"content": "Hi."}))
+    headers = {**answer.headers, "x-request-id": "a" * (200 - len(WORDS)) + " " + WORDS}
+    server.add(attrs.evolve(answer, headers=headers))
+    endpoint = Endpoint("vllm", model="m", base_url=server.url, api_key=WORDS)
+    response = asked(service_of(endpoint), ChatRequest("hi"))
+    assert response.attempts[0].extra["request_id"] == "a" * (200 - len(WORDS)) + " <secret>"
 
 
 def test_what_the_provider_said_stays_as_it_is(server: ReplayServer, service_of: Make) -> None:
@@ -182,6 +211,10 @@ def test_base64_is_found_amid_other_text(encode: Any, key: str, before: bytes, a
         (["key-12345"], "it was key-12…", "it was <secret>…"),
         (["key-12345"], "it was long…", "it was long…"),
         (["one-long-part.two-long-part"], "…two-long-part", "…<secret>"),
+        (["key-12345"], "it was KEY-1234", "it was <secret>"),
+        (["key-12345"], "it was key-123", "it was key-123"),
+        (["key-12345"], "it was not a -1234…", "it was not a -1234…"),
+        (["correct-horse"], f"it was {in_hex('correct-h')}", "it was <secret>"),
     ],
 )
 def test_what_a_redaction_finds(values: list[str], text: str, shown: str) -> None:
