@@ -141,8 +141,10 @@ def record_of(
         dialects.pop(_server(exchange), None)  # another server may have taken its place
     response, cost = reader.response, None
     if response is not None:
-        if secrets.appear_in_texts(response):  # in pieces or with escapes, so that its bytes do not show it
-            response, body = secrets.redact_response(response), body and SECRET.encode()
+        # In pieces or with escapes, so that its bytes do not show it.
+        if secrets.appear_in_texts(response, is_cut=not is_complete):
+            response = secrets.redact_response(response, is_cut=not is_complete)
+            body = body and SECRET.encode()
             if isinstance(reader.error, MappingError):
                 reader.error.partial = response
         if is_guessed:
@@ -247,8 +249,9 @@ class _Body:
         if exchange.site.wrapper is not None:
             self._unwrap(exchange, exchange.site.wrapper, registry)
         body = b"".join(self.chunks)
-        if secrets.appear_in(body):
-            body = secrets.redact(body)
+        is_cut = bool(self.is_cut or self.failure or exchange.error or exchange.was_abandoned)
+        if secrets.appear_in(body, is_cut=is_cut):
+            body = secrets.redact(body, is_cut=is_cut)
             self.chunks, self.times = [body], self.times[-1:]
         self.body = body
 
