@@ -114,8 +114,8 @@ class Secrets:
 
     def _forms_in(self, data: bytes) -> Iterator[bytes]:
         """Return the forms of credentials that *data* contains, in any case of the letters."""
-        is_in = self._forms and data.lower().__contains__
-        return filter(is_in, self._forms)  # without a generator, which is slower
+        # Without a generator, which is slower.
+        return filter(data.lower().__contains__, self._forms) if self._forms else iter(())
 
     def _appear_in_escapes(self, data: bytes) -> bool:
         """Whether *data* has a credential with letters written as ``\\u0051``, which no encoder does of itself."""
