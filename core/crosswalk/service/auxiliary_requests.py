@@ -324,7 +324,8 @@ class ServerDiscovery:
         resolved_route = resolve(
             attrs.evolve(route.endpoint, provider=provider, model=model), self._registry.mapper(provider)
         )
-        return attrs.evolve(resolved_route, headers={**resolved_route.headers, **route.headers})
+        headers = {**resolved_route.headers, **route.headers}
+        return attrs.evolve(resolved_route, headers=headers, secrets=route.secrets)
 
 
 async def _asked(setup: Setup, route: Route, registry: Registry) -> tuple[str, tuple[str, ...]]:

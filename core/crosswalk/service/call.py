@@ -179,7 +179,7 @@ class Attempt:
             except CrosswalkError as error:
                 return not_sent(error)
             headers = {**headers, **signature.headers}
-            self._redact = Redaction([*route.headers.values(), *signature.secrets])
+            self._redact = Redaction(route.headers.values(), (*route.secrets, *signature.secrets))
         wait.resent = 0
         sending = setup.transport.send(
             prepared_request.url, method, headers, prepared_request.content, setup.timeouts, wait

@@ -546,18 +546,12 @@ class Redaction:
 
     Args:
         values: of headers: credentials, with or without a scheme such as ``Bearer`` before them.
+        secrets: further credentials.
     """
 
-    def __init__(self, values: Iterable[str]) -> None:
-        self._values = sorted(
-            {
-                value.rpartition(" ")[2]
-                for value in values
-                if len(value.rpartition(" ")[2]) >= _MIN_SECRET_LENGTH
-            },
-            key=len,
-            reverse=True,
-        )
+    def __init__(self, values: Iterable[str], secrets: Iterable[str] = ()) -> None:
+        credentials = {*(value.rpartition(" ")[2] for value in values), *secrets}
+        self._values = [value for value in credentials if len(value) >= _MIN_SECRET_LENGTH]
         encodings = {form for value in self._values for form in encoded_forms(value)}
         parts = {
             p for value in self._values for p in re.split(r"[^\w-]+", value) if len(p) >= _MIN_PART_LENGTH
@@ -779,6 +773,7 @@ class Route:
         server: a name for its address and credentials. What a server keeps or seals is only for the server of this name.
         redact: removes the values of the headers from a text.
         sign: signs each request, or ``None`` if requests are not signed.
+        secrets: further credentials that *redact* removes: those of the proxies.
     """
 
     endpoint: Endpoint
@@ -787,12 +782,13 @@ class Route:
     headers: Mapping[str, str]
     host: tuple[str, int | None]
     sign: Sign | None = None
+    secrets: tuple[str, ...] = ()
     redact: Redaction = attrs.field(init=False)
     server: str = attrs.field(init=False)
 
     @redact.default
     def _redaction(self) -> Redaction:
-        return Redaction(self.headers.values())
+        return Redaction(self.headers.values(), self.secrets)
 
     @server.default
     def _server(self) -> str:

@@ -20,6 +20,7 @@ from typing import (
     Unpack,
     overload,
 )
+from urllib.parse import unquote
 
 import attrs
 
@@ -61,6 +62,7 @@ from crosswalk.service.http import (
     TimedWait,
     Transport,
     check_client,
+    environment_proxies,
 )
 from crosswalk.service.setup import (
     Driver,
@@ -188,6 +190,8 @@ def setup_of(
     known_registry = default_registry if registry is None else registry
     checked_endpoints = [_as_endpoint(one) for one in endpoints]
     routes = tuple(_route(endpoint, known_registry) for endpoint in checked_endpoints)
+    if secrets := _proxy_secrets(client_options or {}):
+        routes = tuple(attrs.evolve(route, secrets=secrets) for route in routes)
     retry = RetryPolicy.of(retry)
     setup = Setup(
         routes=routes,
@@ -221,6 +225,18 @@ def setup_of(
     if not has_own_settings:
         apply_settings(settings)
     return setup
+
+
+def _proxy_secrets(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the passwords of the proxies of *options* or of the environment, alone and behind their users."""
+    proxy = options.get("proxy")
+    texts = [str(proxy or ""), *environment_proxies(options).values()]
+    logins = [text.rpartition("://")[2].rpartition("@")[0].partition(":") for text in texts]
+    pairs = [(unquote(user), unquote(password)) for user, _, password in logins]
+    pairs.append(getattr(proxy, "auth", None) or ("", ""))  # of an httpx2.Proxy
+    return tuple(
+        secret for user, password in pairs if password for secret in (f"{user}:{password}", password)
+    )
 
 
 def _as_endpoint(one: Any) -> Endpoint:
