@@ -109,6 +109,7 @@ class Attempt:
         model: the requested model.
         path: the path of its HTTP request, or empty before one is sent.
         content_type: the content type of the answer, in lower case without parameters, or empty before it begins.
+        headers: those of the answer, by their names in lower case, or empty before it begins.
         has_token: whether the first token has arrived.
         silent_since: the time of the last token, or of sending, by the clock of *wait*. The time that the consumer takes
             is to be added.
@@ -120,6 +121,7 @@ class Attempt:
     ) -> None:
         self.model = request.model or route.endpoint.model or ""
         self.path = self.content_type = ""
+        self.headers: Mapping[str, str] = {}
         self.has_token = False
         self.extra: dict[str, Any] = {}
         self._setup = setup
@@ -192,6 +194,7 @@ class Attempt:
         finally:
             if wait.resent:
                 self.extra["resent"] = wait.resent
+        self.headers = answer.headers
         self._content_length = answer.headers.get("content-length")
         self.content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         status = answer.status
@@ -704,10 +707,12 @@ class EventStream(AsyncIterator[StreamEvent]):
             if setup.discovery is not None:
                 try:
                     needs_model = self._request.model is None
-                    self._setup = setup = await setup.discovery.resolve(setup, needs_model=needs_model)
+                    self._setup = setup = await setup.discovery.resolve(
+                        setup, self._wait, self._deadline, self._request, needs_model=needs_model
+                    )
                     self._begin(setup.routes[0])
                 except CrosswalkError as unresolved:
-                    failures = {0: not_sent(unresolved)}
+                    failures = {} if self._wait.is_cancelled else {0: not_sent(unresolved)}
             if setup.slots is not None and not self._wait.is_cancelled:
                 with suppress(TimeoutError):  # it was cancelled, which is seen below
                     await setup.slots.take(self._wait)
@@ -876,7 +881,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         response = self._attempt.response() if failure is None else failure.response
         if response is not None:
             response = completed(
-                response, self._attempt.model, self._attempts, is_stream=self._request.stream
+                response, self._attempt.model or None, self._attempts, is_stream=self._request.stream
             )
         error = None if failure is None else failure.error
         if failure is not None and failure.cancelled and not self._shows_events:
@@ -903,7 +908,7 @@ class EventStream(AsyncIterator[StreamEvent]):
     def _end(self, response: ChatResponse | None, error: BaseException | None) -> None:
         if response is not None and not response.attempts:
             response = completed(
-                response, self._attempt.model, self._attempts, is_stream=self._request.stream
+                response, self._attempt.model or None, self._attempts, is_stream=self._request.stream
             )
         if response is not None and len(self._setup.servers_of()) > 1:
             self._setup.servers.note(response, self._route.server)

@@ -920,7 +920,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
             resolver=aiohttp.ThreadedResolver(loop=loop),  # the system's, even if aiodns is installed
             loop=loop,
         )
-        return aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(loop=loop),
             timeout=aiohttp.ClientTimeout(total=None),
@@ -930,6 +930,8 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
             max_field_size=_MAX_LINE_BYTES,
             max_headers=_MAX_HEADERS,
         )
+        session._retry_connection = False  # it would send some requests again by itself, such as a GET
+        return session
 
     async def _close(self, client: aiohttp.ClientSession) -> None:
         await client.close()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import time
 from asyncio import to_thread
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -41,7 +42,7 @@ from crosswalk.request import (
     as_request,
     with_extra,
 )
-from crosswalk.service.auxiliary_requests import ServerDiscovery
+from crosswalk.service.auxiliary_requests import PlainCall, ServerDiscovery
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call import EventStream
 from crosswalk.service.endpoint import (
@@ -650,10 +651,11 @@ class LLMService(metaclass=AnswersNames):
         Raises:
             ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
         """
-        from crosswalk.service.auxiliary_requests import fetch
 
-        setup = await self._resolved()
-        return await fetch(setup, setup.routes[endpoint], method, path, body, headers)
+        def ask(call: PlainCall) -> Awaitable[PlainAnswer]:
+            return call.fetch(call.setup.routes[endpoint], method, path, body, headers)
+
+        return await PlainCall.asked(self._setup, ask)
 
     async def models(self) -> tuple[str, ...]:
         """Return the names of the models of the first endpoint.
@@ -664,7 +666,7 @@ class LLMService(metaclass=AnswersNames):
         """
         from crosswalk.service.auxiliary_requests import models
 
-        return await models(await self._resolved())
+        return await PlainCall.asked(self._setup, models)
 
     async def embed(self, texts: str | Iterable[str], *, model: str | None = None) -> Embeddings:
         """Return *texts* as vectors, from the first endpoint.
@@ -678,7 +680,7 @@ class LLMService(metaclass=AnswersNames):
         """
         from crosswalk.service.auxiliary_requests import embed
 
-        return await embed(await self._resolved(), texts, model)
+        return await PlainCall.asked(self._setup, partial(embed, texts, model))
 
     @checks_keywords(CallOptions.__annotations__)
     async def count_tokens(self, request: Asked, **options: Unpack[CallOptions]) -> TokenCount:
@@ -689,11 +691,8 @@ class LLMService(metaclass=AnswersNames):
         """
         from crosswalk.service.auxiliary_requests import count_tokens
 
-        return await count_tokens(*with_options(await self._resolved(), request, options))
-
-    async def _resolved(self) -> Setup:
-        discovery = self._setup.discovery
-        return self._setup if discovery is None else await discovery.resolve(self._setup, needs_model=False)
+        setup, counted_request = with_options(self._setup, request, options)
+        return await PlainCall.asked(setup, partial(count_tokens, counted_request))
 
     @property
     def servers(self) -> frozenset[str]:

@@ -521,8 +521,16 @@ class Setup:
 class Discovery(Protocol):
     """Detects the providers of servers."""
 
-    async def resolve(self, setup: Setup, *, needs_model: bool) -> Setup:
-        """Return *setup* with the routes of all servers, which name a model if that is needed."""
+    async def resolve(
+        self,
+        setup: Setup,
+        wait: CallWait,
+        deadline: float | None,
+        request: ChatRequest = ...,
+        *,
+        needs_model: bool,
+    ) -> Setup:
+        """Return *setup* with the routes of all servers, which name a model if that is needed, asked as the call waits."""
 
 
 class Slots(Protocol):
