@@ -214,7 +214,10 @@ class Attempt:
         return None
 
     async def chunk(self) -> tuple[bytes | None, AttemptFailure | None]:
-        """Return the next bytes of the answer, ``None`` at its end, or the failure to read them."""
+        """Return the next bytes of the answer, ``None`` at its end, or the failure to read them.
+
+        Of an error, the part of the body that came is all of it: its status decides what follows.
+        """
         wait = self._wait
         if wait.is_cancelled:
             return None, self.cancelled()
@@ -370,7 +373,9 @@ class Attempt:
         return self._broken(info)
 
     def _broken(self, info: ErrorInfo) -> AttemptFailure | None:
-        """Return the failure with *info*, or ``None`` if the answer had ended before and is complete."""
+        """Return the failure with *info*, or ``None`` if the answer had ended before, or its status says that it failed."""
+        if self._is_error:
+            return None
         if not self.reader.has_ended:
             return self.failed(info)
         self.extra["after_end"] = info.code

@@ -47,7 +47,7 @@ class Timeouts:
             the consumer takes does not count either.
         between_bytes: until the next byte arrives (streams only). Keep-alives count as bytes.
         whole: from sending the request to the end of an answer that is not streamed. After this limit the attempt is not
-            repeated at the same endpoint.
+            repeated at the same endpoint. Of an error, the status decides that, if the rest of the body is late.
         total: from sending the request to the end of any answer. The time that a stream's consumer takes counts. It is
             not repeated either.
         after_end: after the provider has ended the answer, for data that may follow, such as the usage. Then the answer
