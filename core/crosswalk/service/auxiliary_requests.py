@@ -15,7 +15,7 @@ from crosswalk.plugin.registry import Registry
 from crosswalk.request import ChatRequest, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.building import build
 from crosswalk.service.call import Attempt
-from crosswalk.service.endpoint import DISCOVERED, Route, join_url, resolve, where
+from crosswalk.service.endpoint import DISCOVERED, Route, check_header_names, join_url, resolve, where
 from crosswalk.service.http import CallWait
 from crosswalk.service.setup import HEADERS, Prepared, Setup
 from crosswalk.text import brief, clean_message, summary
@@ -143,6 +143,7 @@ class PlainCall:
         """
         content = body if isinstance(body, bytes) else b"" if body is None else dump_json(dict(body))
         http_request = HTTPRequest(path, {}, method)
+        check_header_names(headers or {})
         sent_headers = {**HEADERS, **(headers or {}), **route.headers}
         prepared = Prepared(http_request, content, join_url(route.base_url, path), sent_headers)
         attempt = Attempt(self.setup, route, self._request, self._wait, self._deadline)
@@ -249,17 +250,22 @@ async def embed(texts: str | Iterable[str], model: str | None, call: PlainCall) 
     name = model or route.endpoint.model
     if name is None:
         raise UnsupportedRequestError("no model is named", provider=route.provider, options=["model"])
-    body = {"model": name, "input": [texts] if isinstance(texts, str) else list(texts)}
+    asked_texts = [texts] if isinstance(texts, str) else list(texts)
+    body = {"model": name, "input": asked_texts}
     answer_body = json_of(await call.fetch(route, "POST", path, body), route, path)
-    match answer_body:
-        case {"data": list(items)}:
-            rows = [item["embedding"] for item in sorted(items, key=lambda item: item["index"])]
+    try:
+        if "data" in answer_body:
+            items = sorted(answer_body["data"], key=lambda item: item.get("index", 0))
+            rows = [item["embedding"] for item in items]
             count = (answer_body.get("usage") or {}).get("prompt_tokens")
-        case {"embeddings": list(rows)}:
-            count = answer_body.get("prompt_eval_count")
-        case _:
-            raise ServerError(f"{route.provider}: the answer at {path} holds no embeddings")
-    return Embeddings(tuple(tuple(map(float, row)) for row in rows), name, count)
+        else:
+            rows, count = answer_body["embeddings"], answer_body.get("prompt_eval_count")
+        vectors = tuple(tuple(map(float, row)) for row in rows)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        vectors = ()
+    if len(vectors) != len(asked_texts):
+        raise ServerError(f"{route.provider}: the answer at {path} holds no embeddings of these texts")
+    return Embeddings(vectors, name, count if type(count) is int else None)
 
 
 async def count_tokens(request: ChatRequest, call: PlainCall) -> TokenCount:

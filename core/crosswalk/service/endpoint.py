@@ -77,7 +77,7 @@ class Timeouts:
         if timeout is None or isinstance(timeout, Timeouts):
             return timeout or cls()
         if not TIME_LIMIT.fits(timeout):
-            raise ConfigurationError("timeout must be Timeouts, or seconds above 0", key="timeout")
+            raise ConfigurationError(f"timeout must be Timeouts, or {TIME_LIMIT.words}", key="timeout")
         return cls(whole=timeout, between_bytes=timeout)
 
 
@@ -678,13 +678,32 @@ def _check_model(_: Any, field: attrs.Attribute[Any], value: Any) -> None:
         raise ConfigurationError(f"{field.name} must be a text, not {type(value).__name__}", key=field.name)
 
 
+_FRAMING: Final = ("content-length", "expect", "transfer-encoding")
+"""The headers that say how the body is sent."""
+
+
+def check_header_names(headers: object) -> None:
+    """Refuse *headers* that are no headers by name, or that an HTTP client sets for itself.
+
+    Raises:
+        ConfigurationError: they are refused.
+    """
+    if not isinstance(headers, Mapping):
+        raise ConfigurationError(
+            f"headers must be headers by name, not {type(headers).__name__}", key="headers"
+        )
+    for name in headers:
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            raise ConfigurationError(
+                "the name of a header must be a token of ASCII characters", key="headers"
+            )
+        if name.lower() in _FRAMING:
+            raise ConfigurationError(f"headers: {name} is set by the connection", key="headers")
+
+
 def _as_headers(value: Mapping[str, str | Secret]) -> dict[str, Secret]:
-    headers = {}
-    for name, text in value.items():
-        if not _TOKEN.fullmatch(name):
-            raise ConfigurationError("the name of a header must be a token of ASCII characters")
-        headers[name] = text if isinstance(text, Secret) else Secret(text)
-    return headers
+    check_header_names(value)
+    return {name: text if isinstance(text, Secret) else Secret(text) for name, text in value.items()}
 
 
 _PROVIDER_AND_MODEL = re.compile(r"([^:/]+)[:/](.+)")

@@ -607,6 +607,8 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
             raise CrosswalkError(
                 "client= belongs to the process from which this one was forked; make a service here"
             )
+        elif self._given_client.is_closed:
+            raise CrosswalkError("client= is closed; keep it open as long as the service")
 
     def _make(self, _: asyncio.AbstractEventLoop) -> httpx2.AsyncClient:
         import anyio

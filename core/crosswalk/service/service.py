@@ -21,7 +21,7 @@ from typing import (
     Unpack,
     overload,
 )
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import attrs
 
@@ -186,6 +186,8 @@ def setup_of(
         if client is not None:
             raise ConfigurationError("give proxy= to the client", key="proxy")
         client_options = {**(client_options or {}), "proxy": proxy}
+    if client_options and client_options.get("proxy") is not None:
+        client_options = {**client_options, "proxy": _as_proxy(client_options["proxy"])}
     if transport not in ("httpx2", "aiohttp"):
         raise ConfigurationError("transport is 'httpx2' or 'aiohttp'", key="transport")
     known_registry = default_registry if registry is None else registry
@@ -226,6 +228,20 @@ def setup_of(
     if not has_own_settings:
         apply_settings(settings)
     return setup
+
+
+def _as_proxy(proxy: Any) -> Any:
+    """Return *proxy* itself, or a text as a URL: one without a scheme is an address of HTTP."""
+    if type(proxy).__module__.startswith("httpx2"):  # its URL or Proxy
+        return proxy
+    url = proxy if not isinstance(proxy, str) or "://" in proxy else f"http://{proxy.strip()}"
+    with suppress(AttributeError, TypeError, ValueError):
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https", "socks5", "socks5h") and parts.hostname and parts.port != 0:
+            return url
+    raise ConfigurationError(
+        "proxy must be the address of a proxy, such as http://host:port or socks5://host:port", key="proxy"
+    )
 
 
 def _proxy_secrets(options: Mapping[str, Any]) -> tuple[str, ...]:

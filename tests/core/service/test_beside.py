@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from crosswalk.errors import CrosswalkError, ProviderTimeoutError, ServerError
-from crosswalk.service import Endpoint, LLMService, PlainAnswer, SyncLLMService, Timeouts
+from crosswalk.service import Embeddings, Endpoint, LLMService, PlainAnswer, SyncLLMService, Timeouts
 from crosswalk.testing.exchange import Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 
@@ -223,3 +223,35 @@ def test_a_request_in_another_event_loop_is_left_alone() -> None:
         asyncio.run(service.aclose())
     thread.join()
     assert isinstance(errors[0], ServerError)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"data": [{"id": "a"}]},
+        {"data": [{"embedding": [1, "x"], "index": 0}]},
+        {"data": [{"embedding": [1]}, {"embedding": [2]}]},
+        {"data": [7]},
+        {"data": None},
+        {"data": [{"embedding": [1]}], "usage": [1]},
+        {"embeddings": 5},
+        {},
+    ],
+)
+def test_what_holds_no_embeddings_is_refused(body: dict[str, Any]) -> None:
+    with (
+        ReplayServer() as server,
+        SyncLLMService(Endpoint("vllm", model="m", base_url=server.url)) as service,
+    ):
+        server.add(Answer.of_json(body))
+        with pytest.raises(ServerError, match="holds no embeddings"):
+            service.embed("Hi")
+
+
+def test_a_count_that_is_no_number_is_unknown() -> None:
+    with (
+        ReplayServer() as server,
+        SyncLLMService(Endpoint("vllm", model="m", base_url=server.url)) as service,
+    ):
+        server.add(Answer.of_json({"data": [{"embedding": [1]}], "usage": {"prompt_tokens": "7"}}))
+        assert service.embed("Hi") == Embeddings(((1.0,),), "m")
