@@ -22,7 +22,7 @@ from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, Erro
 from crosswalk.lazy import pattern
 from crosswalk.plugin.hooks import Access, Sign
 from crosswalk.plugin.registry import Mapper
-from crosswalk.text import brief, holds_key as holds_key, summary
+from crosswalk.text import brief, holds_key as holds_key, shown_url, summary
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance, ProviderAttempt
 from crosswalk.types.values import FinishReason, SegmentType, altered, checks_keywords, one_of
@@ -956,14 +956,6 @@ def join_url(base_url: str, path: str) -> str:
     url = f"{scheme}://{'/'.join([host, *base_segments, *path_segments[shared_count:]])}"
     queries = "&".join(q for q in (query, base_query) if q)
     return f"{url}?{queries}" if queries else url
-
-
-def shown_url(url: str) -> str:
-    """Return *url* without its possible secrets: user, password and query."""
-    head, _, _ = url.partition("?")
-    scheme, separator, remainder = head.rpartition("://")
-    host, slash, path = remainder.partition("/")
-    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
 
 
 def where(host: tuple[str, int | None]) -> str:

@@ -27,12 +27,11 @@ from crosswalk.service.endpoint import (
     Timeouts,
     attributes,
     join_url,
-    shown_url,
     where,
 )
 from crosswalk.service.http import CallWait, Transport
 from crosswalk.service.way_back import leaves
-from crosswalk.text import brief, may_log_content, short_repr, shortened
+from crosswalk.text import brief, may_log_content, short_repr, shortened, shown_url
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import ToolCall, ToolCallDelta
