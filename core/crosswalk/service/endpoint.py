@@ -224,7 +224,7 @@ def timeout_info(name: str, message: str) -> ErrorInfo:
 
 _WAITS = pattern(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,[^,]*|[^,]+")
 """The values of a ``Retry-After``: a date contains a comma."""
-_DURATION = pattern(r"[0-9]{1,15}(\.[0-9]{1,9})?s")
+_DURATION = pattern(r"[0-9]+(\.[0-9]+)?s")
 
 
 def retry_after_of(headers: Mapping[str, str], error: Any = None) -> float | None:
@@ -244,15 +244,20 @@ def retry_after_of(headers: Mapping[str, str], error: Any = None) -> float | Non
     return _retry_delay_of(error)
 
 
+_LONGEST_WAIT: Final = 1e9
+"""The seconds that stand for any longer wait."""
+_FAR_YEAR = pattern(r"\s[1-9]\d{4,}\s")
+
+
 def _seconds_of(text: str) -> float | None:
-    if text.isascii() and text.replace(".", "", 1).isdigit() and len(text) < 20:
-        return float(text)
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        return min(float(text), _LONGEST_WAIT)
     from email.utils import parsedate_to_datetime  # seldom needed
 
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
-        return None
+        return _LONGEST_WAIT if _FAR_YEAR.search(text) else None
 
 
 def _retry_delay_of(error: Any) -> float | None:
@@ -264,7 +269,7 @@ def _retry_delay_of(error: Any) -> float | None:
                     case {"@type": str(kind), "retryDelay": str(delay)} if kind.endswith(
                         "/google.rpc.RetryInfo"
                     ):
-                        return float(delay[:-1]) if _DURATION.fullmatch(delay) else None
+                        return _seconds_of(delay[:-1]) if _DURATION.fullmatch(delay) else None
     return None
 
 
