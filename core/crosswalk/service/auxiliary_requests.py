@@ -28,6 +28,8 @@ from crosswalk.wire.framing import MIB
 
 
 _LONGEST = 64 * MIB
+_SHOWN_BYTES = 400
+"""The number of bytes of an error that a message is made of."""
 T = TypeVar("T")
 
 
@@ -177,7 +179,9 @@ def json_of(answer: PlainAnswer, route: Route, path: str) -> dict[str, Any]:
         ProviderError: it is an error, or something else.
     """
     if answer.status >= 300:
-        text = clean_message(route.redact(answer.body[:400].decode(errors="replace")), 200)
+        text = answer.body[:_SHOWN_BYTES].decode(errors="replace")
+        text += "…" * (len(answer.body) > _SHOWN_BYTES)  # so that the beginning of a key is known as such
+        text = clean_message(route.redact(text), 200)
         kind = classify(answer.status, text)
         info = ErrorInfo(
             kind, f"{route.provider}: HTTP {answer.status} at {path}: {text}", status=answer.status
