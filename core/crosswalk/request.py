@@ -19,6 +19,7 @@ from crosswalk.text import (
     meant,
     names_credential,
     short_repr,
+    shown_url,
     summary,
 )
 from crosswalk.types.json import (
@@ -619,7 +620,8 @@ class MCPServer:
     )
     approval: Any = attrs.field(default="never", kw_only=True)
 
-    __repr__ = short_repr("name", "url")
+    def __repr__(self) -> str:
+        return summary("MCPServer", [("name", self.name), ("url", shown_url(self.url))])
 
 
 def as_definition(value: ToolDefinition | Mapping[str, Any], place: str = "tools") -> ToolDefinition:

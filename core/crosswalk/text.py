@@ -293,6 +293,14 @@ def short_repr(*fields: str) -> Callable[[Any], str]:
     return __repr__
 
 
+def shown_url(url: str) -> str:
+    """Return *url* without its possible secrets: user, password and query."""
+    head, _, _ = url.partition("?")
+    scheme, separator, remainder = head.rpartition("://")
+    host, slash, path = remainder.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+
+
 class _Said(str):
     """A text whose ``repr`` is the text itself."""
 

@@ -626,6 +626,8 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
             raise CrosswalkError(
                 "client= belongs to the process from which this one was forked; make a service here"
             )
+        elif self._given_client.is_closed:
+            raise CrosswalkError("client= is closed; keep it open as long as the service")
 
     def _make(self, _: asyncio.AbstractEventLoop) -> httpx2.AsyncClient:
         import anyio
@@ -982,7 +984,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
             resolver=aiohttp.ThreadedResolver(loop=loop),  # the system's, even if aiodns is installed
             loop=loop,
         )
-        return aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(loop=loop),
             timeout=aiohttp.ClientTimeout(total=None),
@@ -992,6 +994,8 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
             max_field_size=_MAX_LINE_BYTES,
             max_headers=_MAX_HEADERS,
         )
+        session._retry_connection = False  # it would send some requests again by itself, such as a GET
+        return session
 
     async def _close(self, client: aiohttp.ClientSession) -> None:
         await client.close()
