@@ -42,6 +42,7 @@ def test_the_marks_of_hooks_are_there_and_not_told() -> None:
     assert typed_imports().keys() - {*crosswalk.__all__} == {"hookimpl", "hookspec"}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "name", sorted({*crosswalk.__all__} - {"convert"})
 )  # a package that is called as its function

@@ -289,6 +289,7 @@ PLANTED = {
 """A row and a target, what is done to it, and what the judge must say."""
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("case", PLANTED)
 def test_a_planted_loss_is_found(case: str) -> None:
     (format, name, target), sending, wanted = PLANTED[case]
@@ -309,6 +310,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("case", RIGHT, ids=" ".join)
 def test_what_is_right_without_it_is_found_right(case: tuple[str, str, str]) -> None:
     format, name, target = case

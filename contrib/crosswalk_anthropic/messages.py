@@ -165,7 +165,9 @@ class ContentBlocks(Blocks):
                 yield from self.say(SegmentType.REASONING, opened_block, take_string(block, "thinking"))
                 yield from self.keep(opened_block, "signature", take_string(block, "signature"))
             case "redacted_thinking":
-                yield from self.keep(opened_block, "encrypted", take_string(block, "data"))
+                data = take_string(block, "data") or ""
+                facts = {"is_foreign": True} if data.startswith(wire.ENCRYPTED) else {}
+                yield from self.keep(opened_block, "encrypted", data.removeprefix(wire.ENCRYPTED), **facts)
             case "tool_use":
                 yield self.call(opened_block, block, state)
                 # The next request repeats its extra fields. Its id may be that of another call.

@@ -323,16 +323,10 @@ def _answer_blocks(request: ChatRequest, drops: Drops, turn: Turn) -> list[dict[
             blocks += _texts(run)
         else:
             blocks += map(_answer_block, run)
-    searches = [block["tool_use_id"] for block in blocks if block and messages.is_foreign_search(block)]
-    if searches:
+    if searches := messages.foreign_searches(blocks):
         drops.leave(request.messages.index(turn), "a web search of another server")
-        blocks = [block if block and not _is_of(block, searches) else None for block in blocks]
+        blocks = [None if place in searches else block for place, block in enumerate(blocks)]
     return own_items(turn, [messages.without_foreign_citations(block) for block in blocks])
-
-
-def _is_of(block: dict[str, Any], searches: list[Any]) -> bool:
-    """Return whether *block* is the call or the result of one of the *searches*."""
-    return block.get("id") in searches or block.get("tool_use_id") in searches
 
 
 def _answer_block(segment: Segment) -> dict[str, Any] | None:

@@ -264,7 +264,7 @@ class ChatDialect(FinishWords):
         """The deltas of *event*."""
         event, progress = require_object(event), state.own(_Progress)
         kind = progress.kind = take_string(event, "type")
-        if kind is None and is_error(event):
+        if kind in (None, "error") and is_error(event):
             yield take_error(event, cohere_error(None, event))
             return
         is_body = kind is None and ("message" in event or "finish_reason" in event)

@@ -63,7 +63,8 @@ def end_delta(word: str, message: str | None) -> ResponseDelta:
 
 def is_error(event: dict[str, Any]) -> bool:
     """Return whether *event* is an error that only its text shows."""
-    return isinstance(event.get("message"), str) and "finish_reason" not in event and "text" not in event
+    is_error = isinstance(event.get("message"), str) or isinstance(event.get("error"), str | dict)
+    return is_error and "finish_reason" not in event and "text" not in event
 
 
 def cohere_error(status: int | None, body: Any) -> ErrorInfo:

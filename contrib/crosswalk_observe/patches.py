@@ -122,13 +122,16 @@ def _reader() -> Any:
         def __init__(self, inner: Any, exchange: WatchedExchange) -> None:
             self._inner = inner
             self._exchange = exchange
+            self._unread_length = 0
             self._told(b"")
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._inner, name)
 
         def _told(self, data: bytes) -> bytes:
-            self._exchange.chunk(data)
+            known_length = min(self._unread_length, len(data))
+            self._unread_length -= known_length
+            self._exchange.chunk(data[known_length:])
             if self._inner.at_eof():
                 self._exchange.ended()
             return data
@@ -169,6 +172,10 @@ def _reader() -> Any:
 
         def read_nowait(self, n: int = -1) -> bytes:
             return self._told(self._inner.read_nowait(n))
+
+        def unread_data(self, data: bytes) -> None:
+            self._inner.unread_data(data)
+            self._unread_length += len(data)
 
         def set_exception(self, error: BaseException, *cause: BaseException) -> None:
             self._exchange.abandoned()  # the response is closed or released

@@ -82,7 +82,7 @@ def record_of(
     headers = exchange.headers
     secrets = Secrets(exchange)
     body_read = _Body(exchange, secrets, keep_bytes, registry)
-    is_complete = not (body_read.is_cut or body_read.failure or exchange.error or exchange.was_abandoned)
+    is_complete = body_read.is_complete
     has_no_answer = not site.gives_answer and status is not None and status < 400
     tokens = tokens_of(json_object(body_read.body)) if has_no_answer and is_complete else {}
     if has_no_answer:
@@ -141,8 +141,10 @@ def record_of(
         dialects.pop(_server(exchange), None)  # another server may have taken its place
     response, cost = reader.response, None
     if response is not None:
-        if secrets.appear_in_texts(response):  # in pieces or with escapes, so that its bytes do not show it
-            response, body = secrets.redact_response(response), body and SECRET.encode()
+        # In pieces or with escapes, so that its bytes do not show it.
+        if secrets.appear_in_texts(response, is_cut=not is_complete):
+            response = secrets.redact_response(response, is_cut=not is_complete)
+            body = body and SECRET.encode()
             if isinstance(reader.error, MappingError):
                 reader.error.partial = response
         if is_guessed:
@@ -238,6 +240,7 @@ class _Body:
     def __init__(
         self, exchange: WatchedExchange, secrets: Secrets, keep_bytes: int, registry: Registry
     ) -> None:
+        self._exchange = exchange
         self.is_cut = exchange.is_cut
         self.failure: ErrorInfo | None = None
         self.times = exchange.times
@@ -247,10 +250,15 @@ class _Body:
         if exchange.site.wrapper is not None:
             self._unwrap(exchange, exchange.site.wrapper, registry)
         body = b"".join(self.chunks)
-        if secrets.appear_in(body):
-            body = secrets.redact(body)
+        if secrets.appear_in(body, is_cut=not self.is_complete):
+            body = secrets.redact(body, is_cut=not self.is_complete)
             self.chunks, self.times = [body], self.times[-1:]
         self.body = body
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of it has arrived, and was read."""
+        return not (self.is_cut or self.failure or self._exchange.error or self._exchange.was_abandoned)
 
     def drop(self) -> None:
         """Forget the body of an answer that is not read."""
@@ -288,14 +296,13 @@ class _Body:
         """Replace the frames of *wrapper* by the events in them, a line of JSON for each."""
         chunks, times = self.chunks, self.times
         self.chunks, self.times = [], []
-        is_whole = not (self.is_cut or self.failure or exchange.error or exchange.was_abandoned)
         try:
             decoder = registry.mapper(wrapper).new_decoder()
             for arrival, chunk in zip(times, chunks, strict=True):
                 for frame in decoder.decode(chunk):
                     self.chunks.append(_event_line(*frame))
                     self.times.append(arrival)
-            for frame in decoder.flush() if is_whole else ():
+            for frame in decoder.flush() if self.is_complete else ():
                 self.chunks.append(_event_line(*frame))
                 self.times.append(exchange.finished)
         except CrosswalkError as error:

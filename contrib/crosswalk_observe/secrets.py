@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
@@ -86,42 +86,58 @@ class Secrets:
             redacted_headers = {name: self._redact_text(value) for name, value in redacted_headers.items()}
         return redacted_headers
 
-    def redact(self, data: bytes) -> bytes:
-        """Return *data* with the credentials of the request replaced."""
+    def redact(self, data: bytes, *, is_cut: bool = False) -> bytes:
+        """Return *data* with the credentials of the request replaced, and if it *is_cut* what begins one at a text's end."""
         if self._forms and self._appear_in_escapes(data):
             data = _ESCAPE.sub(_unescaped, data)
-        for form in self._forms:
-            if form in data:
-                data = data.replace(form, SECRET.encode())
-        return data
+        for form in self._forms_in(data):
+            data = re.sub(re.escape(form), SECRET.encode(), data, flags=re.IGNORECASE)
+        if not is_cut:
+            return data
+        starts = b"|".join({re.escape(form[:_MIN_LENGTH]) for form in self._forms})
+        return re.sub(rb"(?:%s)[^\"]*" % starts, self._without_cut_one, data, flags=re.IGNORECASE)
+
+    def _without_cut_one(self, start: re.Match[bytes]) -> bytes:
+        return SECRET.encode() if any(form.startswith(start[0].lower()) for form in self._forms) else start[0]
 
     def _redact_text(self, text: str) -> str:
         return self.redact(text.encode(errors="replace")).decode()
 
-    def appear_in(self, data: bytes) -> bool:
-        """Whether *data* contains a credential of the request."""
-        return any(map(data.__contains__, self._forms)) or (  # without a generator, which is slower
-            bool(self._forms) and self._appear_in_escapes(data)
+    def appear_in(self, data: bytes, *, is_cut: bool = False) -> bool:
+        """Whether *data* contains a credential of the request, or if it *is_cut* ends in the beginning of one."""
+        end = data[-_MIN_LENGTH:].lower()
+        return (
+            next(self._forms_in(data), None) is not None
+            or (bool(self._forms) and self._appear_in_escapes(data))
+            or (is_cut and len(end) == _MIN_LENGTH and end in b"\n".join(self._forms))
         )
+
+    def _forms_in(self, data: bytes) -> Iterator[bytes]:
+        """Return the forms of credentials that *data* contains, in any case of the letters."""
+        # Without a generator, which is slower.
+        return filter(data.lower().__contains__, self._forms) if self._forms else iter(())
 
     def _appear_in_escapes(self, data: bytes) -> bool:
         """Whether *data* has a credential with letters written as ``\\u0051``, which no encoder does of itself."""
         if b"\\u00" not in data:
             return False
-        return any(map(_ESCAPE.sub(_unescaped, data).__contains__, self._forms))
+        return next(self._forms_in(_ESCAPE.sub(_unescaped, data)), None) is not None
 
-    def appear_in_texts(self, response: ChatResponse) -> bool:
-        """Whether a text of *response* contains a credential of the request."""
+    def appear_in_texts(self, response: ChatResponse, *, is_cut: bool) -> bool:
+        """Whether a text of *response* contains a credential of the request, or if it *is_cut* the beginning of one."""
         if not self._forms:
             return False
         texts = [response.message.content, response.refusal, *[part.content for part in response.segments]]
         for choice in response.alternatives:
             texts += [choice.message.content, *[part.content for part in choice.segments]]
-        return self.appear_in("\n".join([text for text in texts if type(text) is str]).encode())
+        text_bytes = [text.encode() for text in texts if type(text) is str]
+        return self.appear_in(b"\n".join(text_bytes)) or (
+            is_cut and any(self.appear_in(text, is_cut=True) for text in text_bytes)
+        )
 
-    def redact_response(self, response: ChatResponse) -> ChatResponse:
+    def redact_response(self, response: ChatResponse, *, is_cut: bool) -> ChatResponse:
         """Return *response* with the credentials of the request replaced, and without its single tokens."""
-        plain_response: Any = load_json(self.redact(to_json(response)))
+        plain_response: Any = load_json(self.redact(to_json(response), is_cut=is_cut))
         for choice in (plain_response, *plain_response.get("alternatives", ())):
             choice.pop("logprobs", None)
         return from_json(dump_json(plain_response), ChatResponse)
@@ -169,11 +185,11 @@ def _credentials_of(pairs: tuple[tuple[str, str], ...]) -> tuple[list[tuple[str,
 
 
 def _forms_of(values: Iterable[str]) -> tuple[bytes, ...]:
-    """Return the forms in which the credentials *values* may appear, the longest first."""
+    """Return the forms in which the credentials *values* may appear, the longest first, in lower case."""
     long_values = [value[:_LONGEST_VALUE] for value in values if len(value) >= _MIN_LENGTH]
-    forms = {form for value in long_values for form in (value, *encoded_forms(value))}
-    sorted_forms = sorted((form for form in forms if len(form) >= _MIN_LENGTH), key=len, reverse=True)
-    return tuple(form.encode(errors="replace") for form in sorted_forms)
+    texts = {form for value in long_values for form in (value, *encoded_forms(value))}
+    forms = {text.encode(errors="replace").lower() for text in texts if len(text) >= _MIN_LENGTH}
+    return tuple(sorted(forms, key=len, reverse=True))
 
 
 _known_forms_of: Final = lru_cache(64)(_forms_of)

@@ -422,8 +422,9 @@ class Watcher:
                     self._state_condition.wait_for(
                         lambda: self._waiting_exchanges or self._is_closed, self._calls.seconds_to_next()
                     )
-                    if self._waiting_exchanges:
-                        self._state_condition.wait_for(self._is_due, _LINGER)
+                    self._state_condition.wait_for(
+                        lambda: not self._waiting_exchanges or self._is_due(), _LINGER
+                    )
                 if self._is_closed and not self._waiting_exchanges:
                     return
                 self._current_exchange = exchange = (

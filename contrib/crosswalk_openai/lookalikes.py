@@ -290,7 +290,8 @@ class Perplexity(ChatDialect):
         for choice in event.get("choices", ()):
             message = choice.get("message") or {}
             citations = [note["url_citation"] for note in message.get("annotations", ())]
-            sources = [source for source in citations if not source["end_index"]]  # they come before the text
+            whole = [0, len(message.get("content") or "")]
+            sources = [one for one in citations if [one["start_index"], one["end_index"]] == whole]
             if sources:
                 del message["annotations"][: len(sources)]
                 event["citations"] = [source["url"] for source in sources]

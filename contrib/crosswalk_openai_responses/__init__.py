@@ -166,7 +166,10 @@ def _texts(answer: Answer, raw_item: Object, item: Item, state: MappingState) ->
     value = value or (None if is_message else item.encrypted_content)
     if value and field not in item.kept:
         item.kept[field] = value
-        metadata["signature" if value.startswith(wire.SIGNED) else name] = value.removeprefix(wire.SIGNED)
+        mark = next(filter(value.startswith, (wire.SIGNED, wire.ENCRYPTED)), "")
+        metadata["signature" if mark == wire.SIGNED else name] = value.removeprefix(mark)
+        if mark == wire.ENCRYPTED:
+            metadata["is_foreign"] = True
     elif is_message or item.is_whole or item.kept or any(part.pieces for part in item.parts.values()):
         return
     yield answer.insert(Segment(kind, "", metadata))

@@ -96,7 +96,7 @@ async def fetch(
         answer = await service.request(method, path, body, headers, endpoint=endpoint)
         if 200 <= answer.status < 300:
             return answer
-        error = normalize(answer.body, provider, status=answer.status, keep_raw=False).error_info
+        error = normalize(answer.body, provider, status=min(answer.status, 599), keep_raw=False).error_info
         retry_after, is_free = answer.retry_after, is_unstarted(answer.status, None)
     except ProviderError as failure:
         error = failure.info

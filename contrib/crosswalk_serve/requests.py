@@ -34,6 +34,7 @@ from crosswalk.formats.reading import VERSION
 from crosswalk.formats.requests import READERS, Incoming as Incoming
 from crosswalk.service import Adaptation, Turn
 from crosswalk.service.auxiliary_requests import estimated_tokens
+from crosswalk.service.way_back import without_items
 from crosswalk.types import dump_json, load_json
 from crosswalk.types.json import has_unique_keys
 from crosswalk.types.values import altered
@@ -413,7 +414,7 @@ _URL_SAFE: Final = str.maketrans("-_", "+/")
 _ENCRYPTED_FACTS: Final = {"type": "reasoning.encrypted", "format": FORMAT}
 _SEAL_FIELDS: Final[Mapping[WireForm, tuple[str, Mapping[str, str]]]] = {
     WireForm.OPENAI_CHAT: ("encrypted", _ENCRYPTED_FACTS),
-    WireForm.OPENAI_RESPONSES: ("encrypted", {}),
+    WireForm.OPENAI_RESPONSES: ("encrypted", {"format": FORMAT}),
     WireForm.ANTHROPIC: ("signature", {}),
     WireForm.GEMINI: ("encrypted", _ENCRYPTED_FACTS),
 }
@@ -475,10 +476,7 @@ class Seals:
             sealed_answer = self._read(seal)
             restored_answer = None if sealed_answer is None else _as_client_has_it(sealed_answer, turn)
             if restored_answer is None:
-                segments = [
-                    one for one in (_without(seal, each) for each in turn.segments) if one is not None
-                ]
-                turns.append(attrs.evolve(turn, segments=segments))
+                turns.append(_unproved(turn, seal))
                 reason = _FOREIGN_SEAL_REASON if sealed_answer is None else _CHANGED_ANSWER_REASON
                 notes.append(Adaptation.dropped(turn.id, reason))
             else:
@@ -524,6 +522,15 @@ def _seal_in(turn: Turn) -> str | None:
             if isinstance(value, str) and value.startswith(_PREFIX):
                 return value
     return None
+
+
+def _unproved(turn: ChatResponse, seal: str) -> ChatResponse:
+    """Return *turn* without its *seal*, and without the reasoning that has it, which no server has stored."""
+    segments = [one for one in (_without(seal, each) for each in turn.segments) if one is not None]
+    ids = {one.metadata.get("id") for one in turn.segments if one not in segments} - {None}
+    turn = without_items(attrs.evolve(turn, segments=segments), ids)
+    extensions = {**turn.metadata.extensions, "store": False}
+    return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=extensions))
 
 
 def _without(seal: str, segment: Segment) -> Segment | None:

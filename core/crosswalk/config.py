@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -86,10 +85,10 @@ class Requirement:
 
 COUNT: Final = Requirement("a whole number of at least 1", lambda value: type(value) is int and value >= 1)
 WAIT: Final = Requirement(
-    "seconds from 0",
-    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf,
+    "seconds from 0 to 1e9",
+    lambda value: isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e9,
 )
-TIME_LIMIT: Final = Requirement("seconds above 0", lambda value: WAIT.fits(value) and value > 0)
+TIME_LIMIT: Final = Requirement("seconds above 0, at most 1e9", lambda value: WAIT.fits(value) and value > 0)
 COUNT_OR_NONE: Final = COUNT.or_none()
 TIME_LIMIT_OR_NONE: Final = TIME_LIMIT.or_none()
 

@@ -19,6 +19,7 @@ from crosswalk.text import (
     meant,
     names_credential,
     short_repr,
+    shown_url,
     summary,
 )
 from crosswalk.types.json import (
@@ -37,6 +38,9 @@ from crosswalk.wire.chat import read_choice, read_custom_tool, read_format, read
 from crosswalk.wire.fields import FieldError, Fields, path_of
 from crosswalk.wire.options import OPTIONS, RequestTable, as_headers, option_named
 from crosswalk.wire.responses import read_part
+
+NO_ANSWER: Final = "(no answer)"
+"""The text of an answer without words, for APIs that would refuse an empty one."""
 
 # ---------------------------------------------------------------------------- http request
 # The HTTP request that a plugin builds, with the options that its API cannot express, and the error if it builds none.
@@ -616,7 +620,8 @@ class MCPServer:
     )
     approval: Any = attrs.field(default="never", kw_only=True)
 
-    __repr__ = short_repr("name", "url")
+    def __repr__(self) -> str:
+        return summary("MCPServer", [("name", self.name), ("url", shown_url(self.url))])
 
 
 def as_definition(value: ToolDefinition | Mapping[str, Any], place: str = "tools") -> ToolDefinition:

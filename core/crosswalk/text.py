@@ -6,9 +6,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from crosswalk.lazy import pattern
+
+if TYPE_CHECKING:
+    from pathlib import PurePath
 
 T = TypeVar("T")
 
@@ -290,6 +293,14 @@ def short_repr(*fields: str) -> Callable[[Any], str]:
     return __repr__
 
 
+def shown_url(url: str) -> str:
+    """Return *url* without its possible secrets: user, password and query."""
+    head, _, _ = url.partition("?")
+    scheme, separator, remainder = head.rpartition("://")
+    host, slash, path = remainder.partition("/")
+    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
+
+
 class _Said(str):
     """A text whose ``repr`` is the text itself."""
 
@@ -350,6 +361,28 @@ def set_log_content(allowed: bool) -> None:
 def may_log_content() -> bool:
     """Whether log records may contain a model's text."""
     return _log_content
+
+
+_ARITY: Final = pattern(r"[\w.<>]+\(\) (takes|missing) .*")
+"""The message of a call with a wrong number of arguments, which holds only names of code."""
+
+
+def where_raised(error: BaseException) -> str:
+    """Return where a plugin's code raised *error*: the last line outside Crosswalk, and what a wrong call says of itself."""
+    import traceback  # seldom needed, and long to load
+    from pathlib import PurePath
+
+    package_folder = PurePath(__file__).parent
+    lines = [(line, PurePath(line.filename)) for line in traceback.extract_tb(error.__traceback__)]
+    last_line, file = next(
+        (pair for pair in reversed(lines) if not _is_in(package_folder, pair[1])), lines[-1]
+    )
+    is_arity = isinstance(error, TypeError) and _ARITY.fullmatch(str(error))
+    return f"{f' ({error})' if is_arity else ''} in {last_line.name}, line {last_line.lineno} of {file.name}"
+
+
+def _is_in(folder: PurePath, file: PurePath) -> bool:
+    return folder in file.parents or file.name.startswith("<attrs generated")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -10,9 +10,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
 import pytest
 
-from crosswalk import ErrorKind, normalize
+from crosswalk import ErrorKind, FinishReason, normalize, normalize_stream
 from crosswalk.plugins import error_info
 
 FILES: Final = sorted(Path(__file__).parents[2].glob("*/crosswalk_*/errors.toml"))
@@ -155,6 +156,7 @@ def test_every_table_names_its_sources_and_a_date(vendor: str) -> None:
         assert "message" not in row or text_for(row["message"])
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("vendor", "row", "code", "status", "reason"), list(rows()))
 def test_every_row_decides_the_kind_of_its_error(
     vendor: str, row: dict[str, Any], code: str | None, status: int, reason: str | None
@@ -226,3 +228,16 @@ def test_details_of_another_shape_name_no_quota(details: Any) -> None:
     expected = "PerDayNot" in str(details)
     info = error_info(429, [body])
     assert info.retryable is not expected
+
+
+@pytest.mark.parametrize("provider", sorted(TABLES))
+@pytest.mark.parametrize("error", ["nope and why", {"message": "nope and why"}])
+@pytest.mark.parametrize("type", [{}, {"type": "error"}])
+def test_a_stream_that_begins_with_an_error_says_its_text(
+    provider: str, error: Any, type: dict[str, str]
+) -> None:
+    frame = b"data: %s\n\n" % orjson.dumps({**type, "error": error})
+    *_, last = normalize_stream([frame], provider)
+    assert last.finish_reason is FinishReason.ERROR
+    assert last.segment is not None
+    assert last.segment.content == "nope and why"

@@ -375,6 +375,7 @@ def _has(owner: str, name: str) -> bool:
     return hasattr(kind, name) or name in getattr(kind, "__annotations__", {})
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("owner", "name"), ROWS)
 def test_no_row_has_a_name_that_exists_and_each_of_its_words_does(owner: str, name: str) -> None:
     assert not _has(owner, name)
@@ -543,6 +544,7 @@ def test_copies_pickles_and_displays_are_as_before() -> None:
     assert isinstance(ANSWER, ChatResponse)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("name", RIGHT_WORDS[LINE])
 def test_a_row_of_the_command_line_gives_a_command_or_an_option_that_exists(name: str) -> None:
     commands = whole_parser().commands

@@ -173,6 +173,7 @@ NAME_RULES = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "name", ["multi_tool_use.parallel", "weather in Paris", "f" * 200, "ü", "2 m", "weather-2"]
 )

@@ -290,6 +290,7 @@ STATEFUL = [
 ]  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("provider", "payload", "keys"), STATEFUL, ids=[row[0] for row in STATEFUL])
 @pytest.mark.parametrize("to", EVERYBODY)
 def test_state_of_another_provider_is_left_out_and_named(
@@ -397,6 +398,7 @@ def test_reasoning_goes_back_to_who_has_thought_it(provider: str) -> None:
     assert built.dropped == ()
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("to", EVERYBODY)
 @pytest.mark.parametrize("provider", ["anthropic", "vllm", "openai_responses"])
 def test_plain_reasoning_goes_to_who_takes_it(provider: str, to: str) -> None:
@@ -429,6 +431,7 @@ SEALED = [
 ]  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("provider", "payload"), SEALED)
 @pytest.mark.parametrize("to", EVERYBODY)
 def test_signed_reasoning_is_for_its_owner(provider: str, payload: Any, to: str) -> None:
@@ -598,6 +601,7 @@ DRAWN = chat(content="", images=[{"type": "image_url", "image_url": {"url": f"da
 NO_PICTURES = {"tgi", "perplexity", "deepseek"}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("to", EVERYBODY)
 def test_a_picture_goes_back_as_one_or_in_words(to: str) -> None:
     built = back("openrouter", DRAWN, to=to)
@@ -635,6 +639,7 @@ def test_a_free_form_call_goes_back_as_one() -> None:
     assert items[2] == {"type": "custom_tool_call_output", "call_id": "t1", "output": "at nine"}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("to", EVERYBODY)
 @pytest.mark.parametrize(("provider", "payload"), [("openai", FREE), ("openai_responses", FREE_ITEM)])
 def test_elsewhere_a_free_form_call_is_a_function(provider: str, payload: Any, to: str) -> None:

@@ -109,6 +109,7 @@ def differences(
     ]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_each_reported_answer_is_read_as_its_vendor_means_it(case: Mapping[str, Any]) -> None:
     results = list(outcomes(case))

@@ -18,6 +18,7 @@ FOLDERS = [folder for folder in sorted(statements.CAPTURES.iterdir()) if folder.
 FEWEST = 5
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_shipped_provider_agrees_with_the_statements(folder: Path) -> None:
     mapper, captures = registry.mapper(folder.name), load_captures(folder)

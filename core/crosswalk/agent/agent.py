@@ -28,7 +28,7 @@ from crosswalk.agent.session import ChatSession, Trimming
 from crosswalk.agent.tools import Tool
 from crosswalk.agent.turn import AgentOutcome, AgentResponse, AgentTurn, OutputT, conversation_of
 from crosswalk.config import COUNT, check_type
-from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.errors import ConfigurationError, CrosswalkError, ResponseValidationError
 from crosswalk.request import ChatRequest, Messages, Turn
 from crosswalk.service.http import Nested
 from crosswalk.structured import Prose
@@ -89,9 +89,12 @@ class AgentRun(AsyncIterator[StepT], Generic[StepT, OutputT]):
         """The response so far. Its ``outcome`` is ``cancelled`` if the run has not completed.
 
         Raises:
-            ResponseValidationError: there are no turns yet.
+            ResponseValidationError: there are no turns yet, and the run goes on.
         """
         loop = self._loop
+        is_over = self._is_stopped or (self._is_started and not self._is_active)
+        if not (is_over or loop.turns or loop.open_results):
+            raise ResponseValidationError("the run has no turns yet")
         text, value = loop.final
         return AgentResponse(self.turns, text, loop.open_results, value)
 
@@ -173,10 +176,10 @@ async def collect(turns: AsyncIterable[AgentTurn]) -> AgentResponse:
     if isinstance(turns, AgentRun):
         return await turns.finish()
     collected_turns = tuple([turn async for turn in turns])
-    text, value = (
-        (collected_turns[-1].final_output, collected_turns[-1].value) if collected_turns else (None, None)
-    )
-    return AgentResponse(collected_turns, text, value=value)
+    if not collected_turns:
+        raise ResponseValidationError("a run has at least one turn")
+    last_turn = collected_turns[-1]
+    return AgentResponse(collected_turns, last_turn.final_output, value=last_turn.value)
 
 
 # ----------------------------------------------------------------------------------- agent

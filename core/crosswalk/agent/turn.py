@@ -10,7 +10,7 @@ import attrs
 from typing_extensions import TypeVar
 
 from crosswalk.agent.results import ToolExecutionResult, with_calls
-from crosswalk.errors import CrosswalkError, ResponseValidationError
+from crosswalk.errors import CrosswalkError
 from crosswalk.request import Turn
 from crosswalk.text import brief, counted, short_repr
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, as_frozen_object
@@ -144,23 +144,16 @@ class AgentResponse(Generic[OutputT]):
     """A run, complete or as far as it got. ``OutputT`` is the output type of its agent.
 
     Attributes:
-        turns: all turns, in order.
+        turns: all turns, in order. None if the run was left before the first answer.
         final_output: the answer to the user, or ``None`` if the run ended without one, see ``outcome``.
         open_results: the results of calls that were open when the run began.
         value: the answer as a value of the output type, or the value of the final tool, or the text.
-
-    Raises:
-        ResponseValidationError: there are neither turns nor results.
     """
 
     turns: tuple[AgentTurn, ...]
     final_output: str | None
     open_results: tuple[ToolExecutionResult, ...] = ()
     value: OutputT | None = None
-
-    def __attrs_post_init__(self) -> None:
-        if not self.turns and not self.open_results:
-            raise ResponseValidationError("a run has at least one turn")
 
     @property
     def outcome(self) -> AgentOutcome:

@@ -26,7 +26,6 @@ from crosswalk.text import counted, json_type_name
 from crosswalk.types.message import ToolCall
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import ContentFilterResult, SegmentType, TokenLogprob
-from crosswalk.wire.framing import load_event
 
 # -------------------------------------------------------------------------------- sections
 # The crosswalk of a provider: its wire paths, gathered over captures, each with its canonical paths.
@@ -467,7 +466,7 @@ class FieldRows:
 
     def _count(self, capture: Capture) -> None:
         try:
-            events = [load_event(data) for data, _ in capture.frames(self._mapper)]
+            events = capture.events(self._mapper)
         except MappingError:  # cut off, or in a broken frame
             return
         if not events or self._mapper.dialect_of(events[0]) is not self._mapper:
@@ -488,11 +487,14 @@ def _rows_of(dialect: object) -> list[ShownField]:
 
 
 def _has_value(value: Any, path: str) -> bool:
-    key, _, rest = path.partition(".")
+    key, _, rest = re.sub(r"(?<!^)(\[\d+\])", r".\1", path).partition(".")
+    if key[0] == "[":
+        value = {f"[{number}]": item for number, item in enumerate(value)} if type(value) is list else None
     inner = value.get(key.removesuffix("[]")) if type(value) is dict else None
     if inner is None or not rest:
         return inner is not None
-    return any(_has_value(item, rest) for item in (inner if type(inner) is list else [inner]))
+    is_each = key.endswith("[]") and type(inner) is list
+    return any(_has_value(item, rest) for item in (inner if is_each else [inner]))
 
 
 # ------------------------------------------------------------------------------------ rows

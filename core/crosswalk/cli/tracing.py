@@ -291,10 +291,10 @@ def _readable(capture: Capture, mapper: Mapper) -> tuple[list[Frame], list[Any]]
     frames: list[Frame] = []
     try:
         if capture.status >= 400:
-            return [], capture.events()
+            return [], capture.events(mapper)
         for data, name in _cut_out(capture.body, mapper):
             if data and not is_done(data):
-                events.append(load_event(data, halves="mend"))
+                events.append(mapper.info.opened(load_event(data, halves="mend")))
                 frames.append((data, name))
     except (MappingError, orjson.JSONDecodeError):
         pass

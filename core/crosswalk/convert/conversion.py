@@ -537,7 +537,8 @@ def heading_of(
             own_mapper = known_registry(registry).mapper(form.provider)
         id = "" if provenance.get("id") is Provenance.SYNTHETIC else id
         created = _EPOCH if provenance.get("created") is Provenance.SYNTHETIC else created
-    return Heading(id, model, created, metadata.extensions, own_mapper, request or {})
+    extensions, provider = metadata.extensions, metadata.provider_id
+    return Heading(id, model, created, extensions, own_mapper, request or {}, provider)
 
 
 def known_registry(registry: Registry | None) -> Registry:

@@ -28,6 +28,7 @@ from crosswalk.formats.tables import CLIENT_TOOLS
 from crosswalk.formats.writing import (
     TIERS,
     CallIDs,
+    CitedText,
     Event,
     Heading,
     Piece,
@@ -429,10 +430,10 @@ class WrittenChoice:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        self.length = 0  # of the content, in characters
+        self.length = 0  # of a completion, in characters
         self.ids = CallIDs(number)
         self.calls: dict[int, Event] = {}  # their fields that were sent
-        self.annotations: list[Event] = []
+        self.cited = CitedText()
         self.details: list[Event] = []  # the known details of its reasoning, in its own form
         self.tokens: list[TokenLogprob] = []  # of the chunk to come
         self.finish: str | None = None
@@ -478,6 +479,7 @@ class ChatWriter(Writer):
     def piece(self, piece: Piece) -> Iterable[Event]:
         """See :meth:`Writer.piece`."""
         choice = self._choice(piece.choice)
+        choice.cited.add(piece)
         delta = self._delta(piece, choice)
         detail = _detail_of(piece, is_own=self.is_own)
         if detail is not None:
@@ -512,12 +514,7 @@ class ChatWriter(Writer):
             return {"tool_calls": [self._call(piece, choice)]}
         name = _FIELD_BY_TYPE.get(piece.type, "")
         if piece.type in _TEXT_TYPES:
-            choice.length += len(piece.text) if piece.type is SegmentType.TEXT else 0
             return {name: piece.text} if piece.text else {}
-        if piece.type is SegmentType.CITATION:
-            citation = url_citation(piece, choice.length)
-            if citation is not None:  # clients take one list of them only: at the end
-                choice.annotations.append({"type": "url_citation", "url_citation": citation})
         if piece.type is SegmentType.MEDIA and not choice.has_audio:
             audio = {**piece.metadata.thawed(), "data": piece.text}
             if audio.get("type") == name and PIECE in audio and not self.whole:
@@ -561,8 +558,11 @@ class ChatWriter(Writer):
     def _pending(self) -> Iterator[Event]:
         """See :meth:`Writer._pending`. Citations, and ids of calls that got none, are known only at the end."""
         for _, choice in sorted(self._choices.items()):
-            if choice.annotations:
-                choice.held.append({_FIELD_BY_TYPE[SegmentType.CITATION]: choice.annotations})
+            whole = 0, choice.cited.length
+            citations = [url_citation(piece, span or whole) for piece, span in choice.cited.citations()]
+            annotations = [{"type": "url_citation", "url_citation": one} for one in citations if one]
+            if annotations:  # clients take one list of them only
+                choice.held.append({_FIELD_BY_TYPE[SegmentType.CITATION]: annotations})
             for index, call in sorted(choice.calls.items()):
                 if call["id"] is None and call["name"] is not None:
                     identity = {"index": call["index"], "id": choice.ids.take(None, index)}

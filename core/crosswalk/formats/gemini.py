@@ -27,6 +27,7 @@ from crosswalk.formats.reading import (
 )
 from crosswalk.formats.writing import (
     CallIDs,
+    CitedText,
     Event,
     Heading,
     JSONObjectText,
@@ -51,6 +52,7 @@ from crosswalk.request import (
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import (
     AudioPart,
+    CallKind,
     ChatMessage,
     ContentPart,
     FilePart,
@@ -59,9 +61,9 @@ from crosswalk.types.message import (
     VideoPart,
 )
 from crosswalk.types.usage import UsageInfo
-from crosswalk.types.values import CitationRef, FinishReason, SegmentType, TokenLogprob
+from crosswalk.types.values import FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import gemini as wire
-from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.fields import Fields, path_of, placed
 from crosswalk.wire.options import PLACES, read_details
 
 # ---------------------------------------------------------------------------------- gemini
@@ -100,6 +102,7 @@ def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
     defaults = take_neutral(config, "", _DEFAULTS)
     count, logprobs = config.is_whole("candidateCount"), config.is_flag("responseLogprobs")
     tools, hosted_tools, servers = _tools(body)
+    system, conversation = [*_system(body)], _Conversation(body)
     return incoming(
         WireForm.GEMINI,
         body,
@@ -107,7 +110,8 @@ def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
         Wants(
             include_usage=True, n=1 if count is None else count, logprobs=bool(logprobs), defaults=defaults
         ),
-        messages=[*_system(body), *_Conversation(body).turns],
+        places=[*["systemInstruction"] * len(system), *conversation.places],
+        messages=[*system, *conversation.turns],
         **options(config, "gemini", _CONFIG_PREFIX),
         tools=tools,
         hosted_tools=hosted_tools,
@@ -143,10 +147,12 @@ class _Conversation:
 
     Attributes:
         turns: the turns.
+        places: the place of each.
     """
 
     def __init__(self, body: Fields) -> None:
         self.turns: list[Turn] = []
+        self.places: list[str] = []
         self._open_calls: list[tuple[str, str]] = []  # id and name of each call that has no result yet
         for content in _objects(body, "contents"):
             role = content.text("role")
@@ -156,6 +162,7 @@ class _Conversation:
                 self._user(content)
             else:
                 content.refuse("must be one of user, model", "role")
+            self.places += [path_of(content.place)] * (len(self.turns) - len(self.places))
         if not self.turns:
             body.refuse("must have at least one content", "contents")
 
@@ -340,6 +347,7 @@ class _Part:
         about: its known metadata.
         id: for a client's call, its id.
         name: for a client's call, its name, or ``None`` for everything else.
+        kind: for a client's call, ``custom`` if its arguments are free text.
         index: for a client's call, its position among the calls.
         syntax: for a call, detects the end of its arguments.
     """
@@ -350,6 +358,7 @@ class _Part:
     about: Event = attrs.Factory(dict)
     id: str | None = None
     name: str | None = None
+    kind: CallKind | None = None
     index: int = 0
     syntax: JSONObjectText = attrs.Factory(JSONObjectText)
 
@@ -363,7 +372,7 @@ class _Candidate:
         parts: the parts of a whole answer. For a stream those that wait.
         written: the parts that have been written.
         text: the text so far.
-        citations: the sources of the text: the piece, and the length of the text at that time.
+        cited: the sources of the text.
         ids: the ids of its calls.
         refusal: why the model declined.
         logprobs: the log probabilities of the next output.
@@ -376,7 +385,7 @@ class _Candidate:
     parts: list[_Part] = attrs.Factory(list)
     written: list[Event] = attrs.Factory(list)
     text: list[str] = attrs.Factory(list)
-    citations: list[tuple[Piece, int]] = attrs.Factory(list)
+    cited: CitedText = attrs.Factory(CitedText)
     ids: CallIDs = attrs.Factory(CallIDs)
     refusal: list[str] = attrs.Factory(list)
     logprobs: list[TokenLogprob] = attrs.Factory(list)
@@ -397,14 +406,13 @@ class GeminiWriter(Writer):
     def piece(self, piece: Piece) -> Iterable[Event]:
         """See :meth:`Writer.piece`."""
         candidate = self._candidate(piece.choice)
+        candidate.cited.add(piece)
         match piece.type:
             case SegmentType.REFUSAL:
                 candidate.refusal.append(piece.text)
-            case SegmentType.CITATION:
-                candidate.citations.append((piece, len("".join(candidate.text))))
             case SegmentType.SAFETY:
                 candidate.blocked = candidate.blocked or piece.metadata.get("of") == "prompt"
-            case SegmentType.ERROR:
+            case SegmentType.ERROR | SegmentType.CITATION:
                 pass
             case SegmentType.REASONING if piece.metadata.get("format") == "crosswalk":
                 candidate.seal = str(piece.metadata["encrypted"])
@@ -423,7 +431,7 @@ class GeminiWriter(Writer):
             candidate.parts.append(part)
         if piece.call is not None:
             part.id, part.name = part.id or piece.call.id, part.name or piece.call.name
-            part.index = piece.call.index
+            part.kind, part.index = part.kind or piece.call.kind, piece.call.index
         part.texts.append(piece.text)
         part.syntax.add(piece.text)
         part.about |= piece.metadata.thawed()
@@ -453,7 +461,7 @@ class GeminiWriter(Writer):
         if part.name is not None:
             signature_field = {"thoughtSignature": metadata["signature"]} if "signature" in metadata else {}
             id = candidate.ids.take(part.id, part.index)
-            call = {"id": id, "name": part.name, "args": input_of(text)}
+            call = {"id": id, "name": part.name, "args": input_of(text, part.kind)}
             return {"functionCall": call, **signature_field, **_taken_seal(candidate)}
         if part.type is SegmentType.TOOL_CALL:
             is_written: object = self.is_own
@@ -605,16 +613,15 @@ def _grounding(candidate: _Candidate) -> Event:
     text = "".join(candidate.text)
     chunks: list[Event] = []
     supports: list[Event] = []
-    for piece, length in candidate.citations:
-        citation = url_citation(piece, length)
+    for piece, span in candidate.cited.citations():
+        citation = url_citation(piece, span or (0, 0))
         if citation is None:
             continue
         grounding_chunk = {
             "web": {"uri": citation["url"], **({"title": citation["title"]} if citation["title"] else {})}
         }
-        ref = next(annotation for annotation in piece.annotations if isinstance(annotation, CitationRef))
-        if ref.span is not None:
-            preceding_bytes, cited_text = text[: ref.span[0]].encode(), text[slice(*ref.span)]
+        if span is not None:
+            preceding_bytes, cited_text = text[: span[0]].encode(), text[slice(*span)]
             segment = {
                 "startIndex": len(preceding_bytes),
                 "endIndex": len(preceding_bytes + cited_text.encode()),

@@ -28,7 +28,6 @@ from crosswalk.formats.reading import (
     word,
 )
 from crosswalk.formats.writing import (
-    INVALID_JSON,
     CallIDs,
     Event,
     Heading,
@@ -38,7 +37,10 @@ from crosswalk.formats.writing import (
     Writer,
     anthropic_error,
     as_input,
+    hidden_of,
+    input_of,
     is_cut_input,
+    is_of_block,
     json_of,
     put_back,
     search_pieces,
@@ -57,6 +59,7 @@ from crosswalk.request import (
 )
 from crosswalk.types.json import copy_json, dump_json
 from crosswalk.types.message import (
+    CallKind,
     ChatMessage,
     ContentPart,
     DocumentPart,
@@ -99,6 +102,7 @@ def read(body: Fields, raw_body: dict[str, Any]) -> Incoming:
         raw_body,
         Wants(include_usage=True, user=user, defaults=defaults),
         messages=conversation.turns,
+        places=conversation.places,
         tools=tools,
         hosted_tools=hosted,
         tool_choice=choice,
@@ -165,17 +169,20 @@ class _Conversation:
     Attributes:
         turns: the system's messages, then the messages of user and model and the results of tools.
         marks: the marks in places where a mark is possible.
+        places: the place of each turn.
         details: what is said of documents, search results and changes of tools, by the ``id()`` of their parts.
     """
 
     def __init__(self, body: Fields) -> None:
         self.turns: list[Turn] = []
+        self.places: list[str] = []
         self.marks: list[CacheMark] = []
         self.details: dict[int, dict[str, Any]] = {}
         self._unnamed_calls = UnnamedCalls()
         self._blocks: list[Fields] = []
         changes: list[Any] = []
         self._system(body)
+        self.places += ["system"] * len(self.turns)
         messages = list(body.objects("messages"))
         if not messages:
             body.refuse("must be a list with at least one message", "messages")
@@ -193,6 +200,7 @@ class _Conversation:
             else:
                 self._say(ChatMessage.system([*_parts(message, self.details)]))
                 self.marks += marks_of(message.opened("content"), len(self.turns) - 1)
+            self.places += [path_of(message.place)] * (len(self.turns) - len(self.places))
             self._blocks += message.opened("content")
             changes += filter(None, map(_tool_change, message.opened("content")))
             if changes and self._change_tools(changes):
@@ -504,6 +512,7 @@ class _Block:
         self.is_cited_behind = False
         self.id: str | None = None
         self.name: str | None = None
+        self.kind: CallKind | None = None
         self.arguments = JSONObjectText()
 
     @property
@@ -523,7 +532,6 @@ class MessagesWriter(Writer):
         self._calls: dict[int, _Block] = {}  # the client's calls by part
         self._ids = CallIDs()
         self._queue: deque[_Block] = deque()  # the open block, then those that wait for its end
-        self._length = 0  # of the text, in characters
         self._refusal: list[str] = []
         self._refusal_details: Event | None = None  # of a refusal
         self._stop_reason: str | None = None
@@ -561,6 +569,7 @@ class MessagesWriter(Writer):
             self._calls[piece.part] = block
             block.id = block.id or piece.call.id
             block.name = block.name or piece.call.name
+            block.kind = block.kind or piece.call.kind
         block.has_text = block.has_text or piece.type is SegmentType.TEXT
         if piece.metadata:
             block.is_cited_behind = block.is_cited_behind or piece.metadata.get("citations") == "follow"
@@ -577,9 +586,8 @@ class MessagesWriter(Writer):
         if piece.part == block.part or block.said["type"] != "text":
             return piece.part == block.part
         if piece.type is SegmentType.CITATION:
-            # Anthropic's own bodies list the citations of a block before its text. A stream may send them after it.
-            own = piece.metadata.get("type") in wire.LOCATIONS and not block.is_cited_behind
-            return not (self.whole and block.has_text and own)
+            # Messages and Bedrock have the citations of a block before its text. A stream may send them after it.
+            return not (block.has_text and is_of_block(piece)) or block.is_cited_behind
         return piece.type is SegmentType.TEXT and not block.has_text
 
     def _opening(self, piece: Piece) -> Event | None:
@@ -596,7 +604,8 @@ class MessagesWriter(Writer):
                 # Required. Null is allowed there, but some clients take a list only, and an empty one is in both.
                 return {"type": "text", "text": "", **({} if self.is_own else {"citations": []})}
             case SegmentType.REASONING if hidden and not piece.text:
-                return {"type": "redacted_thinking", "data": hidden}
+                is_own = self.is_own or self.heading.provider in wire.SIGNERS
+                return {"type": "redacted_thinking", "data": hidden_of(piece, is_own=is_own)}
             case SegmentType.REASONING:
                 is_empty = not (piece.text or signature or hidden)
                 return None if is_empty else {"type": "thinking", "thinking": "", "signature": ""}
@@ -678,7 +687,6 @@ class MessagesWriter(Writer):
         elif kind in ("text", "thinking"):
             if piece.text:
                 block.texts.append(piece.text)
-                self._length += len(piece.text) if kind == "text" else 0
                 yield _delta(block, kind, piece.text)
             if kind == "thinking" and (signature := _text(piece.metadata, "signature")):
                 block.said["signature"] = signature
@@ -690,7 +698,7 @@ class MessagesWriter(Writer):
         if needs is not None:
             is_known = all(type(piece.metadata.get(name)) is kind for name, kind in needs.items())
             return {**piece.metadata.thawed(), "cited_text": piece.text} if self.is_own or is_known else None
-        citation = url_citation(piece, self._length)
+        citation = url_citation(piece, (0, 0))
         if citation is None:
             return None
         about = {name: citation[name] for name in ("url", "title")}
@@ -722,9 +730,9 @@ class MessagesWriter(Writer):
         if kind in ("text", "thinking"):
             block.said[kind] = text
         elif kind == "tool_use":
-            call_input = as_input(text or "{}")
-            if call_input is None and not (self._is_cut and is_cut_input(text)):
-                call_input = {INVALID_JSON: text}  # an empty input would be a call without arguments
+            call_input = None if block.kind else as_input(text or "{}")
+            if call_input is None and not (self._is_cut and is_cut_input(text) and not block.kind):
+                call_input = input_of(text, block.kind)
                 text = json_of(call_input).decode()
             block.said["input"] = call_input or {}
             if text:

@@ -19,7 +19,8 @@ from crosswalk.formats.chat_table import (
     read_location,
     write_location,
 )
-from crosswalk.wire.messages import is_foreign_search, without_foreign_citations
+from crosswalk.request import NO_ANSWER
+from crosswalk.wire.messages import ENCRYPTED, foreign_searches, without_foreign_citations
 from crosswalk.wire.options import RequestRow, RequestTable, below, hint, link, meaning, state
 
 _EFFORTS: Final = {word: word for word in ("low", "medium", "high", "xhigh", "max")}
@@ -327,10 +328,12 @@ MESSAGES: Final = RequestTable(
 """All that a client of Messages may say."""
 
 
-def without_unsigned(raw_body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+def without_unsigned(
+    raw_body: dict[str, Any], unsigned: tuple[Any, ...] = ("",)
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Return *raw_body* without what Claude refuses: opaque values that are empty, because another server has none.
 
-    The other item of the result says what is left out, by its place.
+    The other item of the result says what is left out, by its place. Thinking has none with a signature among *unsigned*.
     """
     messages = raw_body.get("messages")
     results: dict[str, str] = {}
@@ -338,14 +341,15 @@ def without_unsigned(raw_body: dict[str, Any]) -> tuple[dict[str, Any], dict[str
     for number, message in enumerate(messages if isinstance(messages, list) else ()):
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, list) and message.get("role") == "assistant":
-            searches = [block["tool_use_id"] for block in content if is_foreign_search(block)]
-            reasons = {place: _refused(block, searches) for place, block in enumerate(content)}
-            if any(reasons.values()) and not all(reasons.values()):
-                results |= {
-                    f"messages[{number}].content[{place}]": why for place, why in reasons.items() if why
-                }
-                blocks = [block for place, block in enumerate(content) if not reasons[place]]
-                message = {**message, "content": blocks}
+            reasons = dict.fromkeys(foreign_searches(content), "a web search of another server")
+            reasons |= {
+                place: why for place, block in enumerate(content) if (why := _refused(block, unsigned))
+            }
+            if reasons:
+                results |= {f"messages[{number}].content[{place}]": why for place, why in reasons.items()}
+                left = (block for place, block in enumerate(content) if place not in reasons)
+                blocks = [block for block in left if not _is_blank(block)]
+                message = {**message, "content": blocks or [{"type": "text", "text": NO_ANSWER}]}
             uncited = [without_foreign_citations(block) for block in message["content"]]
             if uncited != message["content"]:
                 results[f"messages[{number}].content[].citations"] = "citations of another server"
@@ -354,11 +358,17 @@ def without_unsigned(raw_body: dict[str, Any]) -> tuple[dict[str, Any], dict[str
     return ({**raw_body, "messages": new_messages}, results) if results else (raw_body, {})
 
 
-def _refused(block: Any, searches: list[Any]) -> str:
-    """Return why *block* is left out, or ``""``. *searches* are the ids of the searches of another server."""
+def _refused(block: Any, unsigned: tuple[Any, ...]) -> str:
+    """Return why *block* is left out by itself, or ``""``."""
     if not isinstance(block, dict):
         return ""
-    if block.get("type") == "thinking" and block.get("signature") == "":
+    if block.get("type") == "thinking" and block.get("signature") in unsigned:
         return "thinking with an empty signature"
-    is_search = block.get("id") in searches or block.get("tool_use_id") in searches
-    return "a web search of another server" if is_search else ""
+    marks = (ENCRYPTED, "gAAAA")  # OpenAI's own begins so
+    is_foreign = block.get("type") == "redacted_thinking" and str(block.get("data")).startswith(marks)
+    return "reasoning of another provider" if is_foreign else ""
+
+
+def _is_blank(block: Any) -> bool:
+    """Whether *block* is an empty text, which Claude refuses."""
+    return isinstance(block, dict) and block.get("type") == "text" and not str(block.get("text")).strip()

@@ -34,7 +34,7 @@ from crosswalk.formats.writing import (
 )
 from crosswalk.request import ReasoningEffort, ResponseFormat, ToolDefinition, Turn
 from crosswalk.types.json import dump_json
-from crosswalk.types.message import ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
+from crosswalk.types.message import CallKind, ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.types.values import FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import ollama as wire
 from crosswalk.wire.fields import Fields, placed
@@ -249,6 +249,7 @@ class _Call:
         self.index = index
         self.id: str | None = None
         self.name = ""
+        self.kind: CallKind | None = None
         self.arguments: list[str] = []
 
 
@@ -276,6 +277,7 @@ class OllamaChatWriter(Writer):
             call = self._calls.setdefault(piece.call.index, _Call(piece.call.index))
             call.id = call.id or piece.call.id
             call.name = call.name or piece.call.name or ""
+            call.kind = call.kind or piece.call.kind
             call.arguments.append(piece.text)
         elif piece.type is SegmentType.MEDIA and piece.text and self.is_own:
             self._images.append(piece.text)  # the official client reads none: no other answer gets any
@@ -354,7 +356,7 @@ class OllamaChatWriter(Writer):
 
     def _tool_calls(self) -> Iterator[Event]:
         for position, call in enumerate(self._calls.values()):
-            call_input = input_of("".join(call.arguments))
+            call_input = input_of("".join(call.arguments), call.kind)
             function = {"index": position, "name": call.name, "arguments": call_input}
             yield {"id": self._ids.take(call.id, call.index), "function": function}
 

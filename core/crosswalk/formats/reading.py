@@ -15,6 +15,7 @@ import attrs
 
 from crosswalk.errors import CrosswalkError
 from crosswalk.formats.chat_table import CHAT, CHAT_SERVER
+from crosswalk.formats.messages_table import without_unsigned
 from crosswalk.formats.tables import TABLES, fields_with_names as fields_with_names
 from crosswalk.formats.writing import WireForm
 from crosswalk.mapping.reader import ReaderOptions, read_body
@@ -114,6 +115,7 @@ class ClientRequest(ChatRequest):
             toolset of an MCP server is there with none.
         servers: the server that gave an answer, by the id of the answer, as far as it is known.
         alone: the place of each result without a call before it, and the message that tells it, by the ``id()`` of its turn.
+        places: the place of each turn of the client's body, or empty if it is that of the turn itself.
     """
 
     form: WireForm
@@ -129,6 +131,7 @@ class ClientRequest(ChatRequest):
     instead: Mapping[str, tuple[ToolDefinition, ...]] = attrs.field(factory=dict)
     servers: Mapping[str, str] = attrs.field(factory=dict)
     alone: Mapping[int, tuple[str, ChatMessage]] = attrs.field(factory=dict)
+    places: tuple[str, ...] = ()
 
     def server_of(self, turn: Turn) -> str | None:
         """See :meth:`ChatRequest.server_of`."""
@@ -174,7 +177,15 @@ class ClientRequest(ChatRequest):
         adaptations = (*http_request.adaptations, *self.notes)
         if not adaptations:
             return http_request
-        return altered(http_request, adaptations=tuple(_at_client(one, self.messages) for one in adaptations))
+        return altered(http_request, adaptations=tuple(map(self._at_client, adaptations)))
+
+    def _at_client(self, adaptation: Adaptation) -> Adaptation:
+        """Return *adaptation*, with a turn named as in the client's request. Earlier turns are those of a kept answer."""
+        match = _MESSAGE.fullmatch(adaptation.field)
+        if not match or adaptation.refuses or not self.places:
+            return adaptation
+        number = int(match[1]) - len(self.messages) + len(self.places)
+        return attrs.evolve(adaptation, field="previous_response_id" if number < 0 else self.places[number])
 
     def _with_headers(self, http_request: HTTPRequest) -> HTTPRequest:
         """Return *http_request* with the options of the client's headers, if the server speaks the client's form."""
@@ -452,7 +463,11 @@ class ClientRequest(ChatRequest):
         new_adaptations = (
             one for one in http_request.adaptations if (one.field, one.reason) not in earlier_adaptations
         )
-        unsigned_drops = (Adaptation.dropped(place, reason) for place, reason in self.unsigned.items())
+        unsigned = self.unsigned
+        if (self.known or self.notes) and self.form is WireForm.ANTHROPIC:  # as for what the client has sent
+            body, found = without_unsigned(body, ("", None))
+            unsigned = unsigned or found
+        unsigned_drops = (Adaptation.dropped(place, reason) for place, reason in unsigned.items())
         body, back = self._with_parts_back(body)
         told = (
             place for place in self.told if place.partition("[")[0] in written_names and place not in back
@@ -607,13 +622,6 @@ def _patched(client_items: Any, old_items: Any, new_items: Any) -> Any:
 
 
 _MESSAGE: Final = re.compile(r"messages\[(\d+)\]")
-
-
-def _at_client(adaptation: Adaptation, turns: Sequence[Turn]) -> Adaptation:
-    """Return *adaptation*, with an answer among *turns* named as in the client's request."""
-    match = _MESSAGE.fullmatch(adaptation.field)
-    turn = turns[int(match[1])] if match and not adaptation.refuses else None
-    return attrs.evolve(adaptation, field=turn.id) if isinstance(turn, ChatResponse) else adaptation
 
 
 def _state_in(format: str, raw_body: Any, unread: Unread) -> Iterator[Unread]:
@@ -939,9 +947,12 @@ def incoming(
 ) -> Incoming:
     """Return the request in *body*: the canonical fields *canonical_fields*, those that every form has, and the unread rest.
 
+    The ``places`` of the turns may be among *canonical_fields*.
+
     Raises:
         FieldError: the fields do not go together.
     """
+    places = tuple(canonical_fields.pop("places", ()))
     model = option(body, "model", "model", body.need("model", body.text("model")))
     fields = {
         "model": model,
@@ -965,6 +976,7 @@ def incoming(
             instead={},
             servers={},
             alone={},
+            places=places,
         )
     return Incoming(form=form, request=client_request, wants=wants)
 

@@ -21,19 +21,27 @@ from crosswalk.formats.reading import (
     tool_choice,
 )
 from crosswalk.formats.responses_table import RESPONSES
-from crosswalk.formats.writing import Event, JSONObjectText, Piece, put_back, url_citation, without_place
+from crosswalk.formats.writing import (
+    Event,
+    JSONObjectText,
+    Piece,
+    put_back,
+    ref_of,
+    url_citation,
+    without_place,
+)
 from crosswalk.request import HostedTool, NamedTool, ToolDefinition, Turn
 from crosswalk.responses.vocabulary import ResponsesError
 from crosswalk.types.json import copy_json, load_json
 from crosswalk.types.message import ChatMessage, ContentPart, ToolCall
 from crosswalk.types.usage import UsageInfo, counts_at
-from crosswalk.types.values import CitationRef, SegmentType
+from crosswalk.types.values import SegmentType
 from crosswalk.wire.fields import Fields, placed
-from crosswalk.wire.messages import LOCATIONS
 from crosswalk.wire.responses import (
     ANNOTATIONS,
     COUNTS,
     DETAILS,
+    ENCRYPTED,
     ITEMS,
     PARTS,
     REPEATED,
@@ -119,17 +127,15 @@ def _json(text: str) -> Any:
         return None
 
 
-def annotation_of(piece: Piece, length: int, *, is_own: bool) -> Event | None:
+def annotation_of(piece: Piece, span: tuple[int, int], *, is_own: bool) -> Event | None:
     """Return *piece*, a citation, as its original annotation, or as that of a page, or ``None`` for other sources.
 
     Args:
         piece: the citation.
-        length: the length of the text so far.
+        span: the characters of the answer's text that its part has. A citation of others is not one of the part.
         is_own: whether it was an annotation of a response.
     """
-    ref = next(
-        (annotation for annotation in piece.annotations if isinstance(annotation, CitationRef)), CitationRef()
-    )
+    ref = ref_of(piece)
     start, end = ref.span or (None, None)
     metadata: Event = piece.metadata.thawed()
     kind = metadata.get("type")
@@ -144,13 +150,9 @@ def annotation_of(piece: Piece, length: int, *, is_own: bool) -> Event | None:
         type(known_fields.get(name)) is field_type for name, field_type in field_types.items()
     ):
         return {"type": kind, **{name: known_fields[name] for name in field_types}}
-    citation = url_citation(piece, length)
+    start, end = span if ref.span is None else ref.span
+    citation = url_citation(piece, (start - span[0], end - span[0])) if start >= span[0] else None
     return None if citation is None else {"type": "url_citation", **citation}
-
-
-def is_location(piece: Piece) -> bool:
-    """Whether *piece* is a citation of Messages, which comes before its text unless that says otherwise."""
-    return str(piece.metadata.get("type")) in LOCATIONS
 
 
 def tool_usage_of(searches: int) -> Event:
@@ -201,6 +203,7 @@ class OpenPart:
         type: its type, of :data:`crosswalk.wire.responses.PARTS`.
         index: its position in its list.
         part: the number of its part of the answer.
+        start: for a text, the length of the answer's text before it.
         texts: its text so far.
         annotations: for a text, its annotations so far.
         logprobs: for a text, its log probabilities so far.
@@ -210,6 +213,7 @@ class OpenPart:
     type: str
     index: int
     part: int
+    start: int = 0
     texts: list[str] = attrs.Factory(list)
     annotations: list[Event] = attrs.Factory(list)
     logprobs: list[Event] = attrs.Factory(list)
@@ -518,11 +522,11 @@ def wants_of(body: Fields) -> Wants:
 
 
 def without_signatures(said: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the body *said* without reasoning that another API has signed, and what is left out, by its place."""
+    """Return the body *said* without reasoning that is marked as another API's, and what is left out, by its place."""
     items = said.get("input")
     results: dict[str, str] = {}
     for number, item in enumerate(items if isinstance(items, list) else ()):
-        if isinstance(item, dict) and str(item.get("encrypted_content")).startswith(SIGNED):
+        if isinstance(item, dict) and str(item.get("encrypted_content")).startswith((SIGNED, ENCRYPTED)):
             results[f"input[{number}]"] = "reasoning of another provider"
     if not isinstance(items, list) or not results:
         return said, {}

@@ -38,7 +38,6 @@ from crosswalk.formats.response_items import (
     content_of,
     is_found_by_client,
     is_item,
-    is_location,
     is_search_of_client,
     kind_of,
     repeated,
@@ -58,9 +57,12 @@ from crosswalk.formats.writing import (
     Piece,
     WireForm,
     Writer,
+    hidden_of,
+    is_of_block,
     logprobs_of,
     openai_error,
     put_back,
+    ref_of,
     response_error,
     search_item,
     sources_of,
@@ -72,6 +74,7 @@ from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob, altered
 from crosswalk.wire.chat import ROLES
 from crosswalk.wire.fields import Fields, UnnamedCalls, path_of, placed
+from crosswalk.wire.messages import SIGNERS
 from crosswalk.wire.responses import (
     BESIDE,
     FAMILIES,
@@ -80,6 +83,7 @@ from crosswalk.wire.responses import (
     LISTS,
     PARTS,
     SIGNED,
+    STATUSES,
     EventRole,
     ItemRole,
     read_output,
@@ -110,7 +114,8 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
     wants = wants_of(body)
     tools, hosted, servers, namespaces = tools_of(body)
     items = _Items(namespaces)
-    turns = [*_instructions(body), *items.turns(body)]
+    instructions = [*_instructions(body)]
+    turns = [*instructions, *items.turns(body)]
     instead, found = _instead(body, {tool.name for tool in tools})
     namespaces |= {name: place for name, place in found.items() if name not in namespaces}
     if not turns:
@@ -128,6 +133,7 @@ def read(body: Fields, said: dict[str, Any]) -> Incoming:
         body,
         said,
         wants,
+        places=[*["instructions"] * len(instructions), *items.places],
         messages=turns,
         cache_marks=items.marks(turns),
         tools=tools,
@@ -189,6 +195,7 @@ class _Items:
 
     Attributes:
         alone: see :class:`ClientRequest`.
+        places: the place of each turn: of an answer its first item.
     """
 
     def __init__(self, namespaces: Mapping[str, tuple[str, str]]) -> None:
@@ -199,10 +206,12 @@ class _Items:
         self._server_call_ids: list[str] = []  # the ids of calls that the server itself runs
         self._unnamed_calls = UnnamedCalls()
         self.alone: dict[int, tuple[str, ChatMessage]] = {}
+        self.places: list[str] = []
 
     def turns(self, body: Fields) -> Iterator[Turn]:
         """Return the turns of the conversation in *body*."""
         if isinstance(body.look("input"), str):
+            self.places.append("input")
             with placed(body, "input"):
                 yield ChatMessage.user(body.need("input", body.text("input")))
             return
@@ -216,10 +225,13 @@ class _Items:
                 continue
             if (turn := self._turn(item)) is not None:
                 if output:
+                    self.places.append(path_of(output[0].place))
                     yield answer_of(output)
                 output = []
+                self.places.append(path_of(item.place))
                 yield turn
         if output:
+            self.places.append(path_of(output[0].place))
             yield answer_of(output)
 
     def marks(self, turns: Sequence[Turn]) -> list[CacheMark]:
@@ -341,7 +353,8 @@ class ResponsesWriter(Writer):
         self._searches: dict[str, OpenItem] = {}  # those that have begun, by the id of the call
         self._finished_items: dict[int, Event] = {}
         self._logprobs: list[Event] = []
-        self._citations: list[Piece] = []  # of the text that comes next
+        self._length = 0  # of the text, in characters
+        self._citations: list[Piece] = []  # of the part that comes next
         self._is_cited_ahead = True
         self._next_sequence_number = 0
         self._status = ""
@@ -367,12 +380,15 @@ class ResponsesWriter(Writer):
 
     def _message(self, piece: Piece) -> Iterator[Event]:
         is_citation = piece.type is SegmentType.CITATION
-        if is_citation and self._is_cited_ahead and not self.is_own and is_location(piece):
-            self._citations.append(piece)
-            return
-        if is_citation and annotation_of(piece, 0, is_own=self.is_own) is None:
-            return
         (key, name), part, item = BESIDE["message"], self._part_of(piece), self._opened("message")
+        is_late = part is None and self._length > 0
+        if is_citation and not self.is_own and (is_late or ref_of(piece).span is None):
+            is_of_next = self._is_cited_ahead and is_of_block(piece)
+            (self._citations if part is None or is_of_next else part.citations).append(piece)
+            return
+        span = (0, 0) if part is None else (part.start, self._length)
+        if is_citation and annotation_of(piece, span, is_own=self.is_own) is None:
+            return
         if not is_citation:
             self._is_cited_ahead = piece.metadata.get("citations") != "follow"
         phase = piece.metadata.get(name)
@@ -396,7 +412,7 @@ class ResponsesWriter(Writer):
             item.about |= about
 
     def _annotate(self, item: OpenItem, part: OpenPart, piece: Piece) -> Iterator[Event]:
-        annotation = annotation_of(piece, len("".join(part.texts)), is_own=self.is_own)
+        annotation = annotation_of(piece, (part.start, self._length), is_own=self.is_own)
         if annotation is not None:
             number, family = len(part.annotations), FAMILIES[EventRole.ANNOTATION, part.type]
             part.annotations.append(annotation)
@@ -419,7 +435,9 @@ class ResponsesWriter(Writer):
     def _reasoning(self, piece: Piece) -> Iterator[Event]:
         (key, name), item = BESIDE["reasoning"], self._opened("reasoning")
         hidden, signature = map(piece.metadata.get, (name, "signature"))
-        if isinstance(signature, str) and signature and not hidden:
+        if hidden:
+            hidden = hidden_of(piece, is_own=self.is_own)
+        elif isinstance(signature, str) and signature and (self.is_own or self.heading.provider in SIGNERS):
             hidden = f"{SIGNED}{signature}"
         if item is None or not self._goes_on(piece, item):
             if not (piece.text or isinstance(hidden, str) or "id" in piece.metadata):
@@ -551,22 +569,27 @@ class ResponsesWriter(Writer):
                 len(self._items), begun["id"], begun["type"], about=begun
             )
             yield from self._added(item)
-            yield from self._searched(item, "in_progress", "searching")
+            yield from self._reached(item, item.type, "in_progress", "searching")
         elif search is not None:
             sources = sources_of(piece)
             if sources is not None:
                 search.about["action"] = {**search.about["action"], "sources": sources}
-                yield from self._searched(search, "completed")
+                yield from self._reached(search, search.type, "completed")
             yield from self._finish(search, "failed" if sources is None else "completed")
         return begun is not None or search is not None
 
-    def _searched(self, item: OpenItem, *words: str) -> Iterator[Event]:
+    def _reached(self, item: OpenItem, family: str, *words: str) -> Iterator[Event]:
         for word in words:
-            yield self._event(f"{item.type}.{word}", item_id=item.id, output_index=item.index)
+            yield self._event(f"{family}.{word}", item_id=item.id, output_index=item.index)
 
     def _write_whole(self, value: Event) -> Iterator[Event]:
         item = OpenItem(len(self._items), str(value.get("id") or ""), "server", whole=value)
         yield from self._added(item)
+        kind, end = str(value["type"]), value.get("status")
+        words = STATUSES.get(kind, ())
+        if "completed" in words:
+            ends = {"completed", "failed"} - {end if end == "completed" or kind.startswith("mcp_") else None}
+            yield from self._reached(item, kind, *(word for word in words if word not in ends))
         yield from self._finish(item, "completed")
 
     def _is_item(self, value: Event) -> bool:
@@ -756,7 +779,8 @@ class ResponsesWriter(Writer):
     def _add_part(self, item: OpenItem, type: str, number: int) -> Generator[Event, None, OpenPart]:
         yield from self._end_part(item)
         list_name = PARTS[type].list
-        part = OpenPart(type, sum(PARTS[other.type].list == list_name for other in item.parts), number)
+        index = sum(PARTS[other.type].list == list_name for other in item.parts)
+        part = OpenPart(type, index, number, self._length)
         if type == "output_text":
             part.citations, self._citations = self._citations, []
         item.parts.append(part)
@@ -769,6 +793,7 @@ class ResponsesWriter(Writer):
         part.texts.append(text)
         more: Event = {}
         if part.type == "output_text":
+            self._length += len(text)
             more["logprobs"], self._logprobs = self._logprobs, []
             part.logprobs += more["logprobs"]
         family = FAMILIES[EventRole.TEXT, part.type]

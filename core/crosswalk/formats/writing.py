@@ -177,8 +177,13 @@ def as_input(text: str) -> dict[str, Any] | None:
     return exact_input
 
 
-def input_of(text: str) -> dict[str, Any]:
-    """Return *text* as an input, or under ``INVALID_JSON``. An empty object would be a call without arguments."""
+def input_of(text: str, kind: CallKind | None = None) -> dict[str, Any]:
+    """Return *text* as an input, or under ``INVALID_JSON``. An empty object would be a call without arguments.
+
+    The text of a call of the *kind* ``custom`` is the one argument ``input``.
+    """
+    if kind is not None:
+        return {"input": text}
     call_input = as_input(text or "{}")
     return {INVALID_JSON: text} if call_input is None else call_input
 
@@ -414,7 +419,7 @@ def search_pieces(piece: Piece) -> list[Piece]:
     if not (is_search and query is not None and isinstance(id, str)):
         return []
     own_id = id.removeprefix(_ITEM_ID)
-    id = own_id if own_id.startswith(_BLOCK_ID) else f"{_BLOCK_ID}{id}"
+    id = own_id if own_id.startswith(_BLOCK_ID) else f"{messages.FOREIGN_SEARCH}{own_id}"
     caller, sources = {"caller": dict(messages.CALLER)}, action.get("sources")
     call = {"type": "server_tool_use", "id": id, "name": "web_search", **caller}
     pieces = [attrs.evolve(piece, text=dump_json({"query": query}).decode(), metadata=FrozenObject(call))]
@@ -432,6 +437,18 @@ def search_pieces(piece: Piece) -> list[Piece]:
 def _page(source: Event) -> Event:
     about = {"title": source.get("title") or "", "encrypted_content": "", "page_age": None}
     return {"type": "web_search_result", "url": source["url"], **about}
+
+
+def hidden_of(piece: Piece, *, is_own: bool) -> Any:
+    """Return the encrypted reasoning of *piece*, marked if it is not of the API whose form is written.
+
+    Args:
+        piece: the reasoning.
+        is_own: whether its answer is of that API. Then it may hold reasoning that was marked before.
+    """
+    hidden, is_seal = piece.metadata.get("encrypted"), piece.metadata.get("format") == "crosswalk"
+    is_marked = isinstance(hidden, str) and piece.metadata.get("is_foreign", False) is is_own
+    return f"{messages.ENCRYPTED}{hidden}" if hidden and is_marked and not is_seal else hidden
 
 
 # ---------------------------------------------------------------------------------- source
@@ -578,6 +595,7 @@ class Heading:
         extensions: the provider's further fields, as far as they are known. A form takes only its own.
         own: the provider that read it, if it was read from the form that is written, or ``None``.
         request: the client's request in the form that is written, as far as the answer repeats it.
+        provider: the provider that gave the answer, or ``""`` if unknown.
     """
 
     id: str
@@ -586,6 +604,7 @@ class Heading:
     extensions: FrozenObject = EMPTY_OBJECT
     own: Mapper | None = None
     request: Mapping[str, Any] = attrs.Factory(dict)
+    provider: str = ""
 
     def tier(self, usual: str = "default") -> Any:
         """Its service tier, by the word *usual* if it is the usual one. An answer of the form itself keeps its own word."""
@@ -789,20 +808,78 @@ def logprobs_of(tokens: tuple[TokenLogprob, ...], *, with_bytes: bool = False) -
     return logprobs
 
 
-def url_citation(piece: Piece, length: int) -> Event | None:
-    """Return the page of *piece*, a citation, in OpenAI's format, or ``None`` if it cites something else.
-
-    Args:
-        piece: the citation.
-        length: the length of the text so far: a citation without a span is of all of it.
-    """
-    ref = next((annotation for annotation in piece.annotations if isinstance(annotation, CitationRef)), None)
-    if ref is None or ref.source is None or not ref.source.startswith(_WEB_SCHEMES):
+def url_citation(piece: Piece, span: tuple[int, int]) -> Event | None:
+    """Return the page of *piece*, a citation of *span*, in OpenAI's format, or ``None`` if it cites something else."""
+    source = ref_of(piece).source
+    is_of_plan = piece.metadata.get("type") == "PLAN"  # Cohere's reasoning
+    if source is None or not source.startswith(_WEB_SCHEMES) or is_of_plan:
         return None
     title = piece.metadata.get("title")
-    start, end = ref.span or (0, length)
-    span_fields = {"start_index": start, "end_index": end}
-    return {**span_fields, "title": title if isinstance(title, str) else piece.text, "url": ref.source}
+    span_fields = dict(zip(("start_index", "end_index"), span, strict=True))
+    return {**span_fields, "title": title if isinstance(title, str) else piece.text, "url": source}
+
+
+def ref_of(piece: Piece) -> CitationRef:
+    """Return the source of *piece*, an empty one if it names none."""
+    return next((note for note in piece.annotations if isinstance(note, CitationRef)), CitationRef())
+
+
+def is_of_block(piece: Piece) -> bool:
+    """Whether *piece*, a citation, is of one block of text, which it precedes unless that says otherwise: Claude's are."""
+    return str(piece.metadata.get("type")) in messages.LOCATIONS or "location" in piece.metadata
+
+
+class CitedText:
+    """Counts the text of an answer, and determines the characters of it that each citation is of.
+
+    Attributes:
+        length: the length of the text so far, in characters.
+        start: where its newest part begins. A part of its server may come in several pieces, with citations between them.
+    """
+
+    def __init__(self) -> None:
+        self.length = 0
+        self._starts: list[int] = []
+        self._part: int | None = None  # the newest text, while it may go on
+        self._goes_on = False  # whether the next one belongs to it, too
+        self._is_ahead = True
+        self._citations: list[tuple[Piece, int | tuple[int, int] | None]] = []
+
+    @property
+    def start(self) -> int:
+        """See the class."""
+        return self._starts[-1] if self._starts else 0
+
+    def add(self, piece: Piece) -> None:
+        """Take the next piece of the answer."""
+        goes_on, self._goes_on = self._goes_on, False
+        if piece.type is SegmentType.TEXT:
+            if piece.text and piece.part != self._part:
+                self._part = piece.part
+                if not goes_on:
+                    self._starts.append(self.length)
+            self.length += len(piece.text)
+            self._is_ahead = piece.metadata is EMPTY_OBJECT or piece.metadata.get("citations") != "follow"
+        elif piece.type is SegmentType.CITATION:
+            self._goes_on = not is_of_block(piece) and self._starts != []
+            self._citations.append((piece, self._span(piece)))
+
+    def _span(self, piece: Piece) -> int | tuple[int, int] | None:
+        """Return the span of *piece*, or the number of the part that it is of, or ``None`` if it is of the whole text."""
+        span = ref_of(piece).span
+        if span is not None:
+            start = self.start if "type" in piece.metadata else 0
+            return start + span[0], start + span[1]
+        return max(len(self._starts) - (not self._is_ahead), 0) if is_of_block(piece) else None
+
+    def citations(self) -> Iterator[tuple[Piece, tuple[int, int] | None]]:
+        """Return the citations of the text, which is complete, with their spans. Those of a text that never came are not."""
+        ends = [*self._starts[1:], self.length]
+        for piece, span in self._citations:
+            if not isinstance(span, int):
+                yield piece, span
+            elif span < len(self._starts):
+                yield piece, (self._starts[span], ends[span])
 
 
 # --------------------------------------------------------------------------------- failure

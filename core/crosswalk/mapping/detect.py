@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
 from crosswalk.errors import DetectionError, FramingError, PluginError
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, Registry, is_cancellation
+from crosswalk.text import where_raised
 from crosswalk.types.json import copy_json, load_json
 from crosswalk.wire.framing import Limits, SniffingDecoder, is_done, load_event
 
@@ -35,6 +37,7 @@ class _Asking:
     Attributes:
         answers: the recognition of each provider that was asked.
         faults: invalid answers.
+        failures: the first error of each hook that failed.
         envelope: the key under which a log's line has the answer, or ``None``. No shipped provider recognizes such a line.
     """
 
@@ -47,6 +50,7 @@ class _Asking:
     ) -> None:
         self.answers: dict[str, tuple[Mapper, Recognition]] = {}
         self.faults: list[PluginError] = []
+        self.failures: dict[str, BaseException] = {}
         self.envelope = envelope
         self._events = events
         self._registry = registry
@@ -141,7 +145,7 @@ class _Asking:
             is_blind = self.envelope is not None and self._registry.is_shipped(name)
             try:
                 for event in () if is_blind else self._events:
-                    recognition = ask(mapper.recognizes, event)
+                    recognition = ask(mapper.recognizes, event, partial(self.failures.setdefault, name))
                     best_recognition = recognition if recognition > best_recognition else best_recognition
                     if best_recognition is Recognition.CERTAIN:
                         break
@@ -173,8 +177,12 @@ _PLAIN_ANSWERS: Final[tuple[dict[str, Any], ...]] = (
 """Answers in the dialects that several servers speak, or that one has to itself, with no mark of anybody else."""
 
 
-def ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognition:
-    """Return how well a provider's hook *recognizes* the event. A hook that fails does not recognize it.
+def ask(
+    recognizes: Callable[[Any], Recognition | None],
+    event: Any,
+    note: Callable[[BaseException], object] = lambda error: None,
+) -> Recognition:
+    """Return how well a provider's hook *recognizes* the event. A hook that fails does not recognize it, and *note* is told.
 
     Raises:
         PluginError: the hook returns something other than a :class:`Recognition`.
@@ -184,6 +192,7 @@ def ask(recognizes: Callable[[Any], Recognition | None], event: Any) -> Recognit
     except BaseException as error:  # a stranger's code on a payload that need not be his
         if is_cancellation(error) or isinstance(error, PluginError):
             raise
+        note(error)
         return Recognition.NO
 
 
@@ -233,8 +242,13 @@ def recognizing(events: Iterable[Any], registry: Registry, *, among: Iterable[st
             sorted(inquiry.answers),
             [name for name in registry.names() if name not in inquiry.answers],
         )
+        names_text = nameable(known_names, broken_names)
+        failure_texts = (
+            f"; recognizes of {name!r} failed with {type(error).__name__}{where_raised(error)}"
+            for name, error in sorted(inquiry.failures.items())
+        )
         raise DetectionError(
-            f"no provider recognizes this payload; name one of: {nameable(known_names, broken_names)}",
+            f"no provider recognizes this payload; name one of: {names_text}{''.join(failure_texts)}",
             known=known_names,
             broken=broken_names,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 import orjson
@@ -32,6 +32,7 @@ from crosswalk.plugin.state import (
     prune,
     take_string,
 )
+from crosswalk.text import where_raised
 from crosswalk.types.delta import (
     UNNUMBERED,
     ResponseDelta,
@@ -59,10 +60,6 @@ from crosswalk.types.json import (
 from crosswalk.types.usage import Provenance, UsageInfo
 from crosswalk.types.values import FinishReason, Segment, SegmentType, error_segment
 from crosswalk.wire.framing import load_event
-
-if TYPE_CHECKING:
-    from pathlib import PurePath
-
 
 # -------------------------------------------------------------------------------- delivery
 # The deltas of an answer as consumers get them: numbered, each fact once, and the end held back to the last one.
@@ -471,10 +468,13 @@ class EventMapper:
         try:
             usage, residue = self._call_hooks(event, source, deltas)
             self.residue = residue
-            if residue and self._is_first:
-                self._is_first = self.is_settled = False
-                return usage, state.extend(residue, self._rules)
-            return usage, self._extend(residue) if residue else residue
+            try:
+                if residue and self._is_first:
+                    self._is_first = self.is_settled = False
+                    return usage, state.extend(residue, self._rules)
+                return usage, self._extend(residue) if residue else residue
+            except RecursionError:  # over several events
+                raise self.mapper.broken("it left in the extensions a value that holds itself") from None
         except UnknownEventError as error:
             if self._unknown_policy == "raise":
                 raise
@@ -600,13 +600,12 @@ class EventMapper:
             or (isinstance(error, PluginError) and error.plugin == self.mapper.provider)
         ):
             return error
-        cause = f"the plugin failed with {type(error).__name__}"
         if not isinstance(error, Exception):
-            return self.mapper.broken(cause)
+            return self.mapper.failed("the plugin", error)
         # A plugin's bug on an unusual payload must not surface as a bare KeyError (promise P4). The text of an error may
         # quote content. The one error text that is shown is the one that every plugin author meets first.
         text = f" ({error})" if getattr(error, "code", None) == "ACODE-RSP-009" else ""
-        return MappingError(f"{cause}{text}{_line_of(error)}")
+        return MappingError(f"the plugin failed with {type(error).__name__}{text}{where_raised(error)}")
 
     def _whole(self, error: UnknownEventError, source: Any) -> dict[str, Any]:
         """Return the unknown event of *source* as extensions."""
@@ -666,23 +665,6 @@ def _as_bytes(residue: dict[str, Any]) -> bytes | None:
         return dump_json(residue)
     except TypeError:  # nested too deep, or returned by a hook, which may return anything
         return None
-
-
-def _line_of(error: Exception) -> str:
-    """Return the location of a failure in a plugin: the last line outside Crosswalk."""
-    import traceback  # seldom needed, and long to load
-    from pathlib import PurePath
-
-    package_folder = PurePath(__file__).parents[1]
-    lines = [(line, PurePath(line.filename)) for line in traceback.extract_tb(error.__traceback__)]
-    last_line, file = next(
-        (pair for pair in reversed(lines) if not _is_in(package_folder, pair[1])), lines[-1]
-    )
-    return f" in {last_line.name}, line {last_line.lineno} of {file.name}"
-
-
-def _is_in(folder: PurePath, file: PurePath) -> bool:
-    return folder in file.parents or file.name.startswith("<attrs generated")
 
 
 # -------------------------------------------------------------------------------- repeated

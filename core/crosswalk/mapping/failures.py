@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any, Final
@@ -393,6 +394,8 @@ def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) ->
         PluginError: the plugin's ``map_error`` failed.
     """
     decoded_body = _decoded(body, limits)
+    with suppress(MappingError):
+        decoded_body = mapper.info.opened(decoded_body, limits)
     try:
         info = mapper.map_error(status, decoded_body)
         if info is not None and type(info) is not ErrorInfo:
@@ -404,7 +407,7 @@ def read_error_body(mapper: Mapper, status: int, body: bytes, limits: Limits) ->
             raise
         if isinstance(error, PluginError) and error.plugin == mapper.provider:
             raise
-        raise mapper.broken(f"map_error failed with {type(error).__name__}") from error
+        raise mapper.failed("map_error", error) from error
     return error_delta(error_info(status, decoded_body) if info is None else info)
 
 

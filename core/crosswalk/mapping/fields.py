@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import signature
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
 import attrs
 
 from crosswalk.errors import ErrorInfo, MappingError
+from crosswalk.lazy import pattern
 from crosswalk.mapping.failures import take_error
 from crosswalk.mapping.openai_chat import has_mark, take_arguments
 from crosswalk.plugin.hooks import ProviderInfo, Recognition, hookimpl
@@ -22,6 +25,7 @@ from crosswalk.plugin.state import (
     take_objects,
     take_same,
     take_string,
+    wrong_type,
 )
 from crosswalk.text import meant
 from crosswalk.types.delta import ResponseDelta, ended, said
@@ -79,6 +83,17 @@ Take: TypeAlias = Callable[[dict[str, Any], str, Said, MappingState], object]
 Level: TypeAlias = tuple[tuple[str, Take], ...]
 
 
+def _is_take(row: FieldRow, _: object, take: Any) -> None:
+    try:
+        take is None or signature(take).bind(*_TAKEN)
+    except (TypeError, ValueError) as error:
+        name = getattr(take, "__name__", type(take).__name__)
+        raise TypeError(f"{name}, of the row {row.place!r}, gets {', '.join(_TAKEN)}: {error}") from None
+
+
+_TAKEN: Final = ("holder", "key", "said", "state")
+
+
 @attrs.frozen(eq=False)
 class FieldRow:
     """The row of a field.
@@ -86,10 +101,13 @@ class FieldRow:
     Attributes:
         place: the canonical field, for people.
         take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``.
+
+    Raises:
+        TypeError: *take* is no function of four arguments.
     """
 
     place: str
-    take: Take | None = attrs.field(repr=False)
+    take: Take | None = attrs.field(repr=False, validator=_is_take)
 
 
 class FieldTable:
@@ -100,6 +118,8 @@ class FieldTable:
 
     Args:
         rows: by path, such as ``message.content`` or ``output[].text``. In an array each object speaks for itself.
+            ``[2]`` is the third item of an array, as in ``rows[][2]``, or of an event that is one. Counts are only read in
+            objects, and at a place of the event itself.
 
     Attributes:
         rows: the same.
@@ -113,24 +133,23 @@ class FieldTable:
     def __init__(self, rows: Mapping[str, FieldRow]) -> None:
         _check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
         for path in rows:
-            names = [step.removesuffix("[]") for step in path.split(".")]
-            if not all(names) or "[" in "".join(names):
-                raise ValueError(
-                    f"{path!r} is no path of a row, as in 'output[].text'; a place in an array needs a hook"
-                )
+            if not _PATH.fullmatch(path):
+                raise ValueError(f"{path!r} is no path of a row, as in 'output[].text' or 'rows[][2]'")
         self.rows = rows
-        self.text_paths = tuple(path.replace("[]", "[0]") for path in rows if rows[path] in (TEXT, REASONING))
+        text_paths = (path.replace("[]", "[0]") for path in rows if rows[path] in (TEXT, REASONING))
+        self.text_paths = tuple(path for path in text_paths if path[0] != "[")
         count_paths: dict[str, list[str]] = {}
         for path, row in rows.items():
             if row.take is None:
-                count_paths.setdefault(row.place.rpartition(".")[2], []).append(path)
+                count_paths.setdefault(row.place.rpartition(".")[2], []).append(_steps(path))
         self._count_paths = CountPaths(count_paths)
-        self._level = _level({path: row.take for path, row in rows.items() if row.take is not None})
-        self._keys = frozenset(path.partition(".")[0].removesuffix("[]") for path in rows)
+        self._level = _level({_steps(path): row.take for path, row in rows.items() if row.take is not None})
+        self._keys = frozenset(_steps(path).partition(".")[0].removesuffix("[]") for path in rows)
 
     def knows(self, event: Any) -> bool:
-        """Whether *event* is an object with the first key of any row."""
-        return isinstance(event, dict) and not self._keys.isdisjoint(event)
+        """Whether *event* is an object with the first key of any row, or an array with its place."""
+        keys = _cells(event) if isinstance(event, list) else event if isinstance(event, dict) else ()
+        return not self._keys.isdisjoint(keys)
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """Take all but the counts from *event*, and return its deltas. See the hook ``map_delta``.
@@ -139,12 +158,43 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        _read(require_object(event), self._level, event_said, state)
+        _read(event if isinstance(event, list) else require_object(event), self._level, event_said, state)
         return event_said.speak()
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
-        return counted(self._count_paths.accept(event), state)
+        holder = _cells(event) if isinstance(event, list) else event
+        counts = self._count_paths.accept(holder)
+        if holder is not event:
+            _put_back(event, holder)
+        return counted(counts, state)
+
+
+_PATH: Final = pattern(r"(\[\d+\]|[^.\[\]]+)(\[\d*\])*(\.[^.\[\]]+(\[\d*\])*)*")
+
+
+def _steps(path: str) -> str:
+    """Return *path* with its places as keys: ``rows[].[2]``. The items of an array are those of the key before."""
+    return re.sub(r"(?<!^)(\[\d+\])", r".\1", path)
+
+
+def _cells(array: list[Any]) -> dict[str, Any]:
+    """Return the items of *array* by their places, as ``[2]``."""
+    return {f"[{number}]": value for number, value in enumerate(array)}
+
+
+def _put_back(array: list[Any], cells: dict[str, Any]) -> None:
+    """Leave in *array* what is left of its *cells*, each in its place. It is emptied if there is nothing."""
+    items = (cells.get(f"[{number}]") for number in range(len(array)))
+    left = [None if _is_gone(item) else item for item in items]
+    array[:] = [] if _is_gone(left) else left
+
+
+def _is_gone(value: Any) -> bool:
+    """Whether nothing is left of *value*."""
+    if isinstance(value, dict | list):
+        return all(map(_is_gone, value.values() if isinstance(value, dict) else value))
+    return value is None
 
 
 def _check_map(name: str, known: Any, kind: type, example: str) -> None:
@@ -163,6 +213,8 @@ def _level(takes: Mapping[str, Take]) -> Level:
     for path, take in takes.items():
         key, _, rest = path.partition(".")
         inner_takes.setdefault(key, {})[rest] = take
+    if len({key[0] == "[" for key in inner_takes}) > 1:
+        raise ValueError(f"{', '.join(inner_takes)}: an object has no places, and an array no keys")
     for key, inner in inner_takes.items():
         if "" in inner and len(inner) > 1:
             raise ValueError(
@@ -184,24 +236,41 @@ def _inside(key: str, level: Level) -> Take:
             if not inner:
                 del holder[key]
 
+    def take_places(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        array = holder[key]
+        if not isinstance(array, list | None):
+            raise wrong_type(holder, key, "array")
+        _read(array or [], level, said, state)
+
     def take_each(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-        for item in take_objects(holder, key):
+        items: Any = holder[key] or []
+        if not has_places:
+            items = take_objects(holder, key)
+        elif not isinstance(items, list) or not all(isinstance(item, list) for item in items):
+            raise wrong_type(holder, key, "array of arrays")
+        for item in items:
             item_said = Said()
             _read(item, level, item_said, state)
             item_error, item_said.error = item_said.error, None
             said.deltas += item_said.speak()
             said.error = said.error or item_error
 
-    return take_each if key.endswith("[]") else take_inner
+    has_places = level[0][0][0] == "["
+    return take_each if key.endswith("[]") else take_places if has_places else take_inner
 
 
-def _read(holder: dict[str, Any], level: Level, said: Said, state: MappingState) -> None:
+def _read(holder: Any, level: Level, said: Said, state: MappingState) -> None:
+    fields = _cells(holder) if isinstance(holder, list) else holder
     for key, take in level:
-        if key in holder:
+        if key in fields:
             try:
-                take(holder, key, said, state)
+                take(fields, key, said, state)
             except MappingError as error:  # what is beside it is as valid
                 said.error = said.error or error
+    if fields is not holder:
+        _put_back(holder, fields)
+        if said.error is not None and said.error.__dict__.get("container") is fields:
+            said.error.__dict__["container"] = holder
 
 
 def _words(name: str) -> Take:
@@ -283,7 +352,16 @@ def calls(
         name: the key of the tool's name.
         arguments: the key of the arguments.
         function: the key of the object that holds name and arguments, or ``None`` if the call itself does.
+
+    Raises:
+        TypeError: a key is no string.
     """
+    keys: tuple[Any, ...] = (id, name, arguments, "" if function is None else function)
+    for key in keys:
+        if not isinstance(key, str):
+            raise TypeError(
+                f"the keys of a call are strings, as in calls(id='call_id'), not {str(key)[:40]!r}"
+            )
 
     def take_calls(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         for call in take_objects(holder, key):
@@ -346,8 +424,8 @@ class TableDialect:
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
-        event = require_object(event)
-        if event.get("error"):
+        event = event if isinstance(event, list) else require_object(event)
+        if isinstance(event, dict) and event.get("error"):
             return (take_error(event),)
         if not self.fields.knows(event):
             raise unknown_event(event, "no field of the table in it")

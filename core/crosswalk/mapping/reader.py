@@ -417,7 +417,9 @@ class Reader:
         self._longest_line = options.limits.line_bytes
         self._first_event: Any = None  # the first event, as it came
         self._has_halves = False  # whether the event that was loaded last may hold halves of surrogate pairs
-        self._halves: HalfBuffer | None = None  # made for the first such event
+        # Made for the first such event, and where events are opened, whose halves are found only then.
+        self._halves: HalfBuffer | None = HalfBuffer() if mapper.info.nested else None
+        self._open = mapper.info.opened if mapper.info.nested else None
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
         self._input_has_ended = False  # the input has ended, and its remainder is read
@@ -448,7 +450,7 @@ class Reader:
         """
         limits = self._options.limits
         is_document = answer.startswith(b"{") and answer.endswith(b"}") and len(answer) <= limits.total_bytes
-        if is_document and self._error_decoder is None:
+        if is_document and self._error_decoder is None and self._open is None:
             try:
                 event = load_event(answer, limits)
             except FramingError:
@@ -663,6 +665,13 @@ class Reader:
         if event is _MESSAGE_MARKER:
             self._state.error = error_delta(error_info(None, source.decode("utf-8", "replace").strip()))
             return ()
+        if self._open is not None:
+            try:
+                event = self._open(event, self._options.limits, halves="keep")
+            except MappingError as error:
+                raise self._explain(error) from None
+            source, self._has_halves = copy_json(event), True
+            mend_halves(source)
         if not self._has_halves and (self._halves is None or not self._halves.waiting):
             return self._map_complete(event, name, source)
         if self._halves is None:
@@ -714,7 +723,13 @@ class Reader:
 
     def _new_alike(self) -> AlikeEvents | None:
         mapper = self._event_mapper.mapper
-        if self._event_mapper.may_switch or not mapper.is_unmodified or not mapper.info.text_paths:
+        is_opened = self._open is not None
+        if (
+            self._event_mapper.may_switch
+            or not mapper.is_unmodified
+            or not mapper.info.text_paths
+            or is_opened
+        ):
             return None
         return AlikeEvents(self._event_mapper, self._delivery, self._state, self._options.limits.depth)
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import binascii
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from enum import IntEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 import attrs
 import pluggy
 
-from crosswalk.errors import ErrorInfo
+from crosswalk.errors import ErrorInfo, InvalidJSONError, MappingError, NestingTooDeepError
 from crosswalk.text import plain_name
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason, TokenLogprob
-from crosswalk.wire.framing import CustomFraming
+from crosswalk.wire.framing import DEFAULT, CustomFraming, Halves, Limits, load_event
 
 if TYPE_CHECKING:
     from crosswalk.plugin.state import MappingState
@@ -165,11 +167,11 @@ API: Final = 1
 
 It changes only with the major version of ``crosswalk-llm``.
 """
-API_MINOR: Final = 2
+API_MINOR: Final = 3
 """The minor version of the plugin API. It grows with each new name, argument or field.
 
 1.1: ``framing`` gets the content type. 1.2: ``ProviderInfo.names``, bounds for ``accept_number``, a text as time for
-``take_identity``, requests of ``OpenAIChatDialect``, and tables of fields.
+``take_identity``, requests of ``OpenAIChatDialect``, and tables of fields. 1.3: ``ProviderInfo.nested``.
 """
 
 
@@ -182,6 +184,16 @@ class Recognition(IntEnum):
     """The dialect fits, but other servers speak it too."""
     CERTAIN = 2
     """The event carries a signature that only this provider sets."""
+
+
+def _misspelt(name: str, known: Iterable[str]) -> str | None:
+    """Return the first of the *known* names that has a letter or two other than *name*, or ``None``. Short ones are free."""
+    near_names, lengths = _shortened(name), range(max(len(name) - 1, 6), len(name) + 2)
+    return next((one for one in known if len(one) in lengths and near_names & _shortened(one)), None)
+
+
+def _shortened(name: str) -> set[str]:
+    return {name, *(name[:place] + name[place + 1 :] for place in range(len(name)))}
 
 
 _NO_WAY_BACK: Final = WayBack()
@@ -227,10 +239,22 @@ def _as_readers(readers: Any) -> dict[Path, LogprobReader]:
 
 def _as_strings(texts: Iterable[str]) -> tuple[str, ...]:
     # A string is an iterable of strings, but its letters are not names.
-    strings = (texts,) if isinstance(texts, str) else tuple(texts)
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in strings):
+    given: Any = texts
+    is_one = isinstance(given, str) or not isinstance(given, Iterable)
+    strings = (given,) if is_one else tuple(given)
+    if is_one or not all(isinstance(text, str) for text in strings):
         raise TypeError(f"a tuple of strings is needed, not {str(texts)[:40]!r}")
     return strings
+
+
+def _as_nested(nested: Any) -> dict[str, str]:
+    if not isinstance(nested, Mapping) or not {*nested.values()} <= {*_KINDS_OF_NESTED}:
+        kinds = " or ".join(_KINDS_OF_NESTED)
+        raise TypeError(f"nested gives {kinds} by path, as in {{'result': 'json'}}, not {str(nested)[:40]!r}")
+    for path_text in nested:
+        if not _NESTED_PATH.fullmatch(path_text):
+            raise ValueError(f"not a path: {path_text[:40]!r}")
+    return dict(nested)
 
 
 def _is_key(_: object, attribute: attrs.Attribute[str | None], value: object) -> None:
@@ -322,8 +346,8 @@ class Names:
             its address alone is recognized by it.
     """
 
-    otel: str | None = None
-    prices: str | None = None
+    otel: str | None = attrs.field(default=None, validator=_of(str, NoneType))
+    prices: str | None = attrs.field(default=None, validator=_of(str, NoneType))
     vendors: tuple[str, ...] = attrs.field(default=(), converter=_as_plain_names)
     owners: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
 
@@ -380,6 +404,9 @@ class ProviderInfo:
             ``None`` for SSE, NDJSON and JSON, or ``NEED_MORE`` to be called again with more bytes.
         text_events: the names of server-sent events with data that is text, not JSON. The hooks get such an event as
             ``{"data": text}``.
+        nested: the paths of strings that hold an object or an array, each with how: ``"json"``, or ``"base64+json"`` in
+            base64. ``[]`` stands for every item: ``parts[].bytes``. Hooks and tables get what is inside in place of the
+            string. The paths are opened in their order, so that a later one may lead into an earlier one.
         access: how its server is reached, for the service, or ``None`` if only the user can configure it.
         call_ids: the ids of tool calls that its server takes, or ``None`` for any.
         call_names: the regular expression that the name of a called tool must match as a whole, or ``None`` for any
@@ -415,6 +442,7 @@ class ProviderInfo:
     sentinel: bool = attrs.field(default=False, validator=_of(bool))
     framing: CustomFraming | None = None
     text_events: tuple[str, ...] = attrs.field(default=(), converter=_as_strings)
+    nested: Mapping[str, str] = attrs.field(factory=dict, converter=_as_nested, hash=False)
     access: Access | None = attrs.field(default=None, validator=_of(Access, NoneType))
     call_ids: CallIds | None = attrs.field(default=None, validator=_of(CallIds, NoneType))
     call_names: str | None = attrs.field(default=None, validator=_of(str, NoneType))
@@ -431,11 +459,43 @@ class ProviderInfo:
         major, _, minor = str(self.api).partition(".")
         return int(major), int(minor or 0)
 
+    def opened(self, event: Any, limits: Limits = DEFAULT, *, halves: Halves = "mend") -> Any:
+        """Return *event* with what the strings at the paths of :attr:`nested` hold in their place. The rest is shared.
+
+        An empty string, and a value that is no string, stay.
+
+        Args:
+            event: a decoded event.
+            limits: their depth is that of the whole event.
+            halves: see :func:`crosswalk.wire.framing.load_event`.
+
+        Raises:
+            InvalidJSONError: a string holds neither an object nor an array.
+            NestingTooDeepError: one inside is too deep.
+        """
+        for path_text, kind in self.nested.items():
+            keys = path_text.replace("[]", ".[]").split(".")
+            event = _with_opened(event, keys, partial(_opened, kind, path_text, len(keys), limits, halves))
+        return event
+
     @classmethod
     def of(cls, plugin: Any) -> ProviderInfo:
-        """Return the description whose fields are the attributes of *plugin* with the same names."""
-        names = (field.name for field in attrs.fields(ProviderInfo))
-        return cls(**{name: getattr(plugin, name) for name in names if hasattr(plugin, name)})
+        """Return the description whose fields are the attributes of *plugin* with the same names.
+
+        An attribute that has nearly the name of a field, or of what a class of ours reads, is warned of.
+        """
+        fields = {field.name for field in attrs.fields(ProviderInfo)}
+        ours, own = set(fields), dict[str, Any]()
+        for kind in reversed(type(plugin).__mro__):
+            names = ours if kind.__module__.startswith("crosswalk.") else own
+            names.update(vars(kind))
+        for name, value in own.items():
+            is_known = name in ours or name.startswith("_") or callable(value)
+            meant = None if is_known else _misspelt(name, ours)
+            if meant is not None:
+                message = f"{type(plugin).__name__}.{name} declares nothing, did you mean {meant!r}?"
+                warnings.warn(message, stacklevel=2)
+        return cls(**{name: getattr(plugin, name) for name in fields if hasattr(plugin, name)})
 
     def over(self, other: ProviderInfo) -> ProviderInfo:
         """Return this description, with the fields of *other* in place of those that have their default here."""
@@ -446,6 +506,49 @@ class ProviderInfo:
             if getattr(self, field.name) == getattr(defaults, field.name)
         }
         return attrs.evolve(self, **inherited_fields)
+
+
+# ---------------------------------------------------------------------------------- nested
+# Strings that hold JSON, see ``ProviderInfo.nested``.
+
+
+_KINDS_OF_NESTED: Final = ("json", "base64+json")
+_NESTED_PATH: Final = re.compile(r"[^.\[\]]+(\[\])*(\.[^.\[\]]+(\[\])*)*")
+
+
+def _with_opened(value: Any, keys: list[str], open_leaf: Callable[[Any], Any]) -> Any:
+    """Return *value* with what *open_leaf* makes of the values at *keys*. It is *value* itself if that changes none."""
+    if not keys:
+        return open_leaf(value)
+    key, *inner_keys = keys
+    if key == "[]":
+        is_array = type(value) is list
+        return [_with_opened(item, inner_keys, open_leaf) for item in value] if is_array else value
+    inner = _with_opened(value[key], inner_keys, open_leaf) if type(value) is dict and key in value else None
+    return value if inner is None or inner is value[key] else {**value, key: inner}
+
+
+def _opened(kind: str, place: str, depth: int, limits: Limits, halves: Halves, value: Any) -> Any:
+    """Return what *value*, *depth* levels deep in its event, holds."""
+    if type(value) is not str or not value:
+        return value
+    data = value.encode("utf-8", "backslashreplace")  # half of a character, as the escape that it is in JSON
+    failure: MappingError | None = None
+    try:
+        data = binascii.a2b_base64(data, strict_mode=True) if kind != "json" else data
+        inner_limits = attrs.evolve(limits, depth=max(limits.depth - depth, 1))
+        inner = load_event(data, inner_limits, place=place, halves=halves)
+        if type(inner) in (dict, list):
+            return inner
+        failure = InvalidJSONError("the JSON is neither an object nor an array", place=place)
+    except NestingTooDeepError:
+        limit = limits.depth
+        failure = NestingTooDeepError(
+            f"the event is nested deeper than {limit} levels", limit=limit, place=place
+        )
+    except binascii.Error:
+        failure = InvalidJSONError("not base64", place=place)
+    raise failure
 
 
 # ------------------------------------------------------------------------------- hookspecs

@@ -46,7 +46,7 @@ from crosswalk.plugin.installed import (
     unmet_requirement,
 )
 from crosswalk.plugin.state import MappingState
-from crosswalk.text import meant
+from crosswalk.text import meant, where_raised
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import copy_json
 from crosswalk.types.usage import UsageInfo
@@ -213,7 +213,7 @@ class Mapper:
         except BaseException as error:
             if isinstance(error, MappingError) or is_cancellation(error):
                 raise
-            raise self.broken(f"its framing failed with {type(error).__name__}") from error
+            raise self.failed("its framing", error) from error
 
     def new_state(self) -> MappingState:
         """Return the state of a new answer."""
@@ -222,6 +222,10 @@ class Mapper:
     def broken(self, cause: str) -> PluginError:
         """Return the error for a plugin that breaks its hookspec."""
         return PluginError(f"provider {self.provider!r}: {cause}", plugin=self.provider)
+
+    def failed(self, part: str, error: BaseException) -> PluginError:
+        """Return the error for a *part* of the plugin that raised *error*. It says where, and quotes no content."""
+        return self.broken(f"{part} failed with {type(error).__name__}{where_raised(error)}")
 
 
 @attrs.frozen
@@ -283,6 +287,8 @@ def resolve(
         warnings.warn(message, DeprecationWarning, stacklevel=2)
     if "recognizes" in hooks:
         hooks["recognizes"] = _checked(provider, hooks["recognizes"])
+        if info is not None and info.nested:
+            hooks["recognizes"] = _of_opened(hooks["recognizes"], info)
     return Mapper(
         provider=provider,
         info=info or ProviderInfo(title=provider),
@@ -366,6 +372,17 @@ def _checked(provider: str, recognizes: Hook) -> Hook:
         raise PluginError(
             f"provider {provider!r}: recognizes gave {type_name}, not Recognition", plugin=provider
         )
+
+    return recognition
+
+
+def _of_opened(recognizes: Hook, info: ProviderInfo) -> Hook:
+    """Return *recognizes* for events that come closed, see ``ProviderInfo.nested``. What cannot be opened stays as it is."""
+
+    def recognition(event: Any) -> Any:
+        with suppress(MappingError):
+            event = info.opened(event)
+        return recognizes(event)
 
     return recognition
 
@@ -499,6 +516,8 @@ class DialectFamily:
                 return self.dialects[0]
             best_recognition, chosen_dialect = self._best(event)
             if best_recognition is Recognition.NO:
+                if type(event) is dict and event.get("error"):
+                    return self.dialects[0]  # it says what has failed, in the words of another server
                 raise unknown_event(event, "an event of an unknown dialect")
             state.dialect = chosen_dialect
         return chosen_dialect

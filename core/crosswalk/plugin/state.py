@@ -267,11 +267,12 @@ def accept_count(container: dict[str, Any], key: str) -> int | None:
 
 
 def accept_number(
-    container: dict[str, Any], key: str, *, minimum: float = -math.inf, maximum: float = math.inf
+    container: dict[str, Any], key: str, *, minimum: float | None = None, maximum: float | None = None
 ) -> float | None:
-    """Take the number from *minimum* to *maximum* under *key*. Any other value stays, and is noted."""
+    """Take the number from *minimum* to *maximum* under *key*. Any other value stays, and is noted. ``None`` is no bound."""
     value = look_at(container, key, float)
-    if value is not None and not minimum <= value <= maximum:
+    low, high = -math.inf if minimum is None else minimum, math.inf if maximum is None else maximum
+    if value is not None and not low <= value <= high:
         _leave(container, key)
         return None
     return _accept(container, key, value)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 import attrs
 import orjson
 
-from crosswalk.errors import ConfigurationError, ErrorInfo, ProviderError, ServerError
+from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, ProviderError, ServerError
 from crosswalk.mapping.failures import classify
 from crosswalk.plugin.registry import Registry
-from crosswalk.request import ChatRequest, UnsupportedRequestError
+from crosswalk.request import ChatRequest, HTTPRequest, UnsupportedRequestError
 from crosswalk.service.building import build
-from crosswalk.service.endpoint import DISCOVERED, Route, failure_of, join_url, resolve, retry_after_of, where
-from crosswalk.service.setup import HEADERS, Setup
+from crosswalk.service.call import Attempt
+from crosswalk.service.endpoint import DISCOVERED, Route, check_header_names, join_url, resolve, where
+from crosswalk.service.http import CallWait
+from crosswalk.service.setup import HEADERS, Prepared, Setup
 from crosswalk.text import brief, clean_message, summary
 from crosswalk.types.json import dump_json
 from crosswalk.types.values import altered
@@ -26,6 +28,9 @@ from crosswalk.wire.framing import MIB
 
 
 _LONGEST = 64 * MIB
+_SHOWN_BYTES = 400
+"""The number of bytes of an error that a message is made of."""
+T = TypeVar("T")
 
 
 @brief
@@ -81,52 +86,90 @@ class TokenCount:
     is_estimated: bool = False
 
 
-async def fetch(
-    setup: Setup,
-    route: Route,
-    method: str,
-    path: str,
-    body: Mapping[str, Any] | bytes | None = None,
-    headers: Mapping[str, str] | None = None,
-) -> PlainAnswer:
-    """Send *body*, JSON or bytes, to *path* at *route* and return the server's answer.
+_PLAIN: Final = ChatRequest("")
 
-    Raises:
-        ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
+
+class PlainCall:
+    """The requests of one call that are not a model's: sent once, within the limits of the call, until it is ended.
+
+    Args:
+        setup: the state that all calls of the service share.
+        wait: the waits of the call.
+        deadline: the time until which it may wait, by the clock of *wait*, or ``None`` for no limit.
+        request: what is asked for with an answer in the end, whose limits hold.
     """
-    wait = setup.new_wait()
-    content = body if isinstance(body, bytes) else b"" if body is None else dump_json(dict(body))
-    url = join_url(route.base_url, path)
-    sent_headers = {**HEADERS, **(headers or {}), **route.headers}
-    if route.sign is not None:
-        sent_headers |= route.sign(method, url, sent_headers, content).headers
-    wait.begin()
-    limits = [limit for limit in (setup.timeouts.total, setup.timeouts.whole) if limit is not None]
-    deadline = wait.now() + min(limits) if limits else None
-    received_body = bytearray()
-    try:
-        await wait.within(None, setup.transport.ready())
-        answer = await wait.within(
-            deadline, setup.transport.send(url, method, sent_headers, content, setup.timeouts, wait)
-        )
+
+    def __init__(
+        self, setup: Setup, wait: CallWait, deadline: float | None, request: ChatRequest = _PLAIN
+    ) -> None:
+        self.setup = setup
+        self._wait, self._deadline, self._request = wait, deadline, request
+
+    @classmethod
+    async def asked(cls, setup: Setup, ask: Callable[[PlainCall], Awaitable[T]]) -> T:
+        """Return the result of *ask*, a call of its own, at servers that are all known.
+
+        Raises:
+            ProviderError: one cannot be reached, or is too slow. CrosswalkError: the service is closed.
+        """
+        wait = setup.new_wait()
+        wait.begin()
+        deadline = None if setup.timeouts.call is None else wait.now() + setup.timeouts.call
+        call = cls(setup, wait, deadline)
+        setup.calls.add(call)
         try:
-            while len(received_body) <= _LONGEST:
-                received_body += await wait.within(deadline, answer.chunks.__anext__())
-        except StopAsyncIteration:
-            content_type = answer.headers.get("content-type", "")
-            return PlainAnswer(
-                answer.status, bytes(received_body), retry_after_of(answer.headers), content_type
-            )
+            if setup.discovery is not None:
+                call.setup = await setup.discovery.resolve(setup, wait, deadline, needs_model=False)
+            return await ask(call)
         finally:
-            await answer.aclose()
-    except Exception as error:
-        info = failure_of(error, route.host)
-        if info is None:
-            raise
-        raise ProviderError.of_kind(info.kind)(info.message, info=info) from None
-    finally:
-        wait.end()
-    raise ServerError(f"{route.provider}: more than {_LONGEST} bytes at {path}")
+            setup.calls.discard(call)
+            wait.end()
+
+    async def end(self) -> None:
+        """End it, by the service that is being closed."""
+        if self._wait.is_here():
+            self._wait.cancel()
+
+    async def fetch(
+        self,
+        route: Route,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> PlainAnswer:
+        """Send *body*, JSON or bytes, to *path* at *route* and return the server's answer.
+
+        Raises:
+            ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
+        """
+        content = body if isinstance(body, bytes) else b"" if body is None else dump_json(dict(body))
+        http_request = HTTPRequest(path, {}, method)
+        check_header_names(headers or {})
+        sent_headers = {**HEADERS, **(headers or {}), **route.headers}
+        prepared = Prepared(http_request, content, join_url(route.base_url, path), sent_headers)
+        attempt = Attempt(self.setup, route, self._request, self._wait, self._deadline)
+        received_body = bytearray()
+        try:
+            failure = await attempt.open(prepared)
+            failure = None if "status" in attempt.extra else failure  # a redirect is an answer as well
+            while failure is None and len(received_body) <= _LONGEST:
+                chunk, failure = await attempt.chunk()
+                if chunk is None and failure is None:
+                    kind = attempt.headers.get("content-type", "")
+                    return PlainAnswer(
+                        attempt.extra["status"], bytes(received_body), attempt.retry_after, kind
+                    )
+                received_body += chunk or b""
+        finally:
+            await attempt.close()
+        if failure is None:
+            raise ServerError(f"{route.provider}: more than {_LONGEST} bytes at {path}")
+        if failure.cancelled:
+            raise CrosswalkError("the service was closed before the answer was complete")
+        raise failure.error or ProviderError.of_kind(failure.info.kind)(
+            failure.info.message, info=failure.info
+        )
 
 
 def json_of(answer: PlainAnswer, route: Route, path: str) -> dict[str, Any]:
@@ -136,7 +179,9 @@ def json_of(answer: PlainAnswer, route: Route, path: str) -> dict[str, Any]:
         ProviderError: it is an error, or something else.
     """
     if answer.status >= 300:
-        text = clean_message(route.redact(answer.body[:400].decode(errors="replace")), 200)
+        text = answer.body[:_SHOWN_BYTES].decode(errors="replace")
+        text += "…" * (len(answer.body) > _SHOWN_BYTES)  # so that the beginning of a key is known as such
+        text = clean_message(route.redact(text), 200)
         kind = classify(answer.status, text)
         info = ErrorInfo(
             kind, f"{route.provider}: HTTP {answer.status} at {path}: {text}", status=answer.status
@@ -170,13 +215,12 @@ _COUNT_PATHS = (
 )
 
 
-def _path(setup: Setup, paths: Iterable[tuple[re.Pattern[str], str]], purpose: str) -> str:
-    """Return the one of *paths* that belongs to the path at which the first endpoint answers.
+def _path(route: Route, paths: Iterable[tuple[re.Pattern[str], str]], purpose: str) -> str:
+    """Return the one of *paths* that belongs to the path at which *route* answers.
 
     Raises:
         UnsupportedRequestError: none of them does.
     """
-    route = setup.routes[0]
     http_request, _ = build(ChatRequest("x"), route.mapper, "drop", model="m")
     path = http_request.path.partition("?")[0]
     for pattern, path_template in paths:
@@ -194,44 +238,50 @@ def names_of_models(model_list: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(name.removeprefix("models/") for name in names if isinstance(name, str))
 
 
-async def models(setup: Setup) -> tuple[str, ...]:
+async def models(call: PlainCall) -> tuple[str, ...]:
     """Return the models of the first endpoint. See :meth:`LLMService.models`."""
-    path, route = _path(setup, _MODEL_PATHS, "list models"), setup.routes[0]
+    route = call.setup.routes[0]
+    path = _path(route, _MODEL_PATHS, "list models")
     http_request, _ = build(ChatRequest("x"), route.mapper, "drop", model="m")
-    return names_of_models(
-        json_of(await fetch(setup, route, "GET", path, headers=http_request.headers), route, path)
-    )
+    answer = await call.fetch(route, "GET", path, headers=http_request.headers)
+    return names_of_models(json_of(answer, route, path))
 
 
-async def embed(setup: Setup, texts: str | Iterable[str], model: str | None) -> Embeddings:
+async def embed(texts: str | Iterable[str], model: str | None, call: PlainCall) -> Embeddings:
     """Return *texts* as vectors. See :meth:`LLMService.embed`."""
-    path, route = _path(setup, _EMBEDDING_PATHS, "embed texts"), setup.routes[0]
+    route = call.setup.routes[0]
+    path = _path(route, _EMBEDDING_PATHS, "embed texts")
     name = model or route.endpoint.model
     if name is None:
         raise UnsupportedRequestError("no model is named", provider=route.provider, options=["model"])
-    body = {"model": name, "input": [texts] if isinstance(texts, str) else list(texts)}
-    answer_body = json_of(await fetch(setup, route, "POST", path, body), route, path)
-    match answer_body:
-        case {"data": list(items)}:
-            rows = [item["embedding"] for item in sorted(items, key=lambda item: item["index"])]
+    asked_texts = [texts] if isinstance(texts, str) else list(texts)
+    body = {"model": name, "input": asked_texts}
+    answer_body = json_of(await call.fetch(route, "POST", path, body), route, path)
+    try:
+        if "data" in answer_body:
+            items = sorted(answer_body["data"], key=lambda item: item.get("index", 0))
+            rows = [item["embedding"] for item in items]
             count = (answer_body.get("usage") or {}).get("prompt_tokens")
-        case {"embeddings": list(rows)}:
-            count = answer_body.get("prompt_eval_count")
-        case _:
-            raise ServerError(f"{route.provider}: the answer at {path} holds no embeddings")
-    return Embeddings(tuple(tuple(map(float, row)) for row in rows), name, count)
+        else:
+            rows, count = answer_body["embeddings"], answer_body.get("prompt_eval_count")
+        vectors = tuple(tuple(map(float, row)) for row in rows)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        vectors = ()
+    if len(vectors) != len(asked_texts):
+        raise ServerError(f"{route.provider}: the answer at {path} holds no embeddings of these texts")
+    return Embeddings(vectors, name, count if type(count) is int else None)
 
 
-async def count_tokens(setup: Setup, request: ChatRequest) -> TokenCount:
+async def count_tokens(request: ChatRequest, call: PlainCall) -> TokenCount:
     """Return the number of tokens of *request*. See :meth:`LLMService.count_tokens`."""
-    route = setup.routes[0]
+    route = call.setup.routes[0]
     http_request, _ = build(altered(request, stream=False), route.mapper, "drop", model=route.endpoint.model)
     try:
-        path = _path(setup, _COUNT_PATHS, "count tokens")
+        path = _path(route, _COUNT_PATHS, "count tokens")
     except UnsupportedRequestError:
         return TokenCount(estimated_tokens(http_request.body), is_estimated=True)
     body = {key: value for key, value in http_request.body.items() if key not in _ANSWER_OPTIONS}
-    count_body = json_of(await fetch(setup, route, "POST", path, body, http_request.headers), route, path)
+    count_body = json_of(await call.fetch(route, "POST", path, body, http_request.headers), route, path)
     if type(count_body.get("input_tokens")) is not int:
         raise ServerError(f"{route.provider}: the answer at {path} holds no count")
     return TokenCount(count_body["input_tokens"])
@@ -293,27 +343,39 @@ class ServerDiscovery:
         self._registry = registry
         self._found_servers: dict[str, tuple[str, tuple[str, ...]]] = {}
 
-    async def resolve(self, setup: Setup, *, needs_model: bool) -> Setup:
+    async def resolve(
+        self,
+        setup: Setup,
+        wait: CallWait,
+        deadline: float | None,
+        request: ChatRequest = _PLAIN,
+        *,
+        needs_model: bool,
+    ) -> Setup:
         """Return *setup* with the routes of all servers.
 
         Args:
             setup: the state that all calls of a service share.
+            wait: the waits of the call that needs them.
+            deadline: the time until which it may wait, or ``None`` for no limit.
+            request: its request, whose limits hold.
             needs_model: whether the request names no model.
 
         Raises:
             ConfigurationError: a server's provider cannot be detected, or it lists several models and none is named.
             ProviderError: a server cannot be reached.
         """
+        call = PlainCall(setup, wait, deadline, request)
         routes = [
-            await self._resolved(setup, route, needs_model) if route.provider == DISCOVERED else route
+            await self._resolved(call, route, needs_model) if route.provider == DISCOVERED else route
             for route in setup.routes
         ]
         return attrs.evolve(setup, routes=tuple(routes), discovery=None)
 
-    async def _resolved(self, setup: Setup, route: Route, needs_model: bool) -> Route:
+    async def _resolved(self, call: PlainCall, route: Route, needs_model: bool) -> Route:
         found_server = self._found_servers.get(route.base_url)
         if found_server is None:
-            found_server = await _asked(setup, route, self._registry)
+            found_server = await _asked(call, route, self._registry)
             self._found_servers[route.base_url] = found_server
         provider, models = found_server
         model = route.endpoint.model or (models[0] if len(models) == 1 else None)
@@ -324,13 +386,14 @@ class ServerDiscovery:
         resolved_route = resolve(
             attrs.evolve(route.endpoint, provider=provider, model=model), self._registry.mapper(provider)
         )
-        return attrs.evolve(resolved_route, headers={**resolved_route.headers, **route.headers})
+        headers = {**resolved_route.headers, **route.headers}
+        return attrs.evolve(resolved_route, headers=headers, secrets=route.secrets)
 
 
-async def _asked(setup: Setup, route: Route, registry: Registry) -> tuple[str, tuple[str, ...]]:
+async def _asked(call: PlainCall, route: Route, registry: Registry) -> tuple[str, tuple[str, ...]]:
     """Return the provider of the server at *route*, and its models."""
     for path in ("/v1/models", "/api/tags"):
-        answer = await fetch(setup, route, "GET", path)
+        answer = await call.fetch(route, "GET", path)
         if answer.status == 404:
             continue
         model_list = json_of(answer, route, path)

@@ -466,6 +466,8 @@ class BlockingTransport:
                 )
             self._left += [self._client, *self._pools.values()]  # closing them would end requests there
             self._begin()
+        if self._given_client is not None and self._given_client.is_closed:
+            raise CrosswalkError("client= is closed; keep it open as long as the service")
         self._process = process
         with self._mutex:
             if not self._is_plain and self._client is None:

@@ -108,6 +108,7 @@ class Attempt:
         model: the requested model.
         path: the path of its HTTP request, or empty before one is sent.
         content_type: the content type of the answer, in lower case without parameters, or empty before it begins.
+        headers: those of the answer, by their names in lower case, or empty before it begins.
         has_token: whether the first token has arrived.
         silent_since: the time of the last token, or of sending, by the clock of *wait*. The time that the consumer takes
             is to be added.
@@ -119,6 +120,7 @@ class Attempt:
     ) -> None:
         self.model = request.model or route.endpoint.model or ""
         self.path = self.content_type = ""
+        self.headers: Mapping[str, str] = {}
         self.has_token = False
         self.extra: dict[str, Any] = {}
         self._setup = setup
@@ -178,7 +180,7 @@ class Attempt:
             except CrosswalkError as error:
                 return not_sent(error)
             headers = {**headers, **signature.headers}
-            self._redact = Redaction([*route.headers.values(), *signature.secrets])
+            self._redact = Redaction(route.headers.values(), (*route.secrets, *signature.secrets))
         wait.resent = 0
         url, content = prepared_request.url, prepared_request.content
         deadline, limit_name = self._limit(self._sent_time)
@@ -192,6 +194,7 @@ class Attempt:
         finally:
             if wait.resent:
                 self.extra["resent"] = wait.resent
+        self.headers = answer.headers
         self._content_length = answer.headers.get("content-length")
         self.content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         status = answer.status
@@ -211,7 +214,10 @@ class Attempt:
         return None
 
     async def chunk(self) -> tuple[bytes | None, AttemptFailure | None]:
-        """Return the next bytes of the answer, ``None`` at its end, or the failure to read them."""
+        """Return the next bytes of the answer, ``None`` at its end, or the failure to read them.
+
+        Of an error, the part of the body that came is all of it: its status decides what follows.
+        """
         wait = self._wait
         if wait.is_cancelled:
             return None, self.cancelled()
@@ -367,7 +373,9 @@ class Attempt:
         return self._broken(info)
 
     def _broken(self, info: ErrorInfo) -> AttemptFailure | None:
-        """Return the failure with *info*, or ``None`` if the answer had ended before and is complete."""
+        """Return the failure with *info*, or ``None`` if the answer had ended before, or its status says that it failed."""
+        if self._is_error:
+            return None
         if not self.reader.has_ended:
             return self.failed(info)
         self.extra["after_end"] = info.code
@@ -719,10 +727,12 @@ class EventStream(AsyncIterator[StreamEvent]):
             if setup.discovery is not None:
                 try:
                     needs_model = self._request.model is None
-                    self._setup = setup = await setup.discovery.resolve(setup, needs_model=needs_model)
+                    self._setup = setup = await setup.discovery.resolve(
+                        setup, self._wait, self._deadline, self._request, needs_model=needs_model
+                    )
                     self._begin(setup.routes[0])
                 except CrosswalkError as unresolved:
-                    failures = {0: not_sent(unresolved)}
+                    failures = {} if self._wait.is_cancelled else {0: not_sent(unresolved)}
             if setup.slots is not None and not self._wait.is_cancelled:
                 with suppress(TimeoutError):  # it was cancelled, which is seen below
                     await setup.slots.take(self._wait)
@@ -890,7 +900,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         response = self._attempt.response() if failure is None else failure.response
         if response is not None:
             response = completed(
-                response, self._attempt.model, self._attempts, is_stream=self._request.stream
+                response, self._attempt.model or None, self._attempts, is_stream=self._request.stream
             )
         error = None if failure is None else failure.error
         if failure is not None and failure.cancelled and not self._shows_events:
@@ -917,7 +927,7 @@ class EventStream(AsyncIterator[StreamEvent]):
     def _end(self, response: ChatResponse | None, error: BaseException | None) -> None:
         if response is not None and not response.attempts:
             response = completed(
-                response, self._attempt.model, self._attempts, is_stream=self._request.stream
+                response, self._attempt.model or None, self._attempts, is_stream=self._request.stream
             )
         if response is not None and len(self._setup.servers_of()) > 1:
             self._setup.servers.note(response, self._route.server)

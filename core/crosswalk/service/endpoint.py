@@ -22,7 +22,7 @@ from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorInfo, Erro
 from crosswalk.lazy import pattern
 from crosswalk.plugin.hooks import Access, Sign
 from crosswalk.plugin.registry import Mapper
-from crosswalk.text import brief, holds_key as holds_key, summary
+from crosswalk.text import brief, holds_key as holds_key, shown_url, summary
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance, ProviderAttempt
 from crosswalk.types.values import FinishReason, SegmentType, altered, checks_keywords, one_of
@@ -47,7 +47,7 @@ class Timeouts:
             the consumer takes does not count either.
         between_bytes: until the next byte arrives (streams only). Keep-alives count as bytes.
         whole: from sending the request to the end of an answer that is not streamed. After this limit the attempt is not
-            repeated at the same endpoint.
+            repeated at the same endpoint. Of an error, the status decides that, if the rest of the body is late.
         total: from sending the request to the end of any answer. The time that a stream's consumer takes counts. It is
             not repeated either.
         after_end: after the provider has ended the answer, for data that may follow, such as the usage. Then the answer
@@ -77,7 +77,7 @@ class Timeouts:
         if timeout is None or isinstance(timeout, Timeouts):
             return timeout or cls()
         if not TIME_LIMIT.fits(timeout):
-            raise ConfigurationError("timeout must be Timeouts, or seconds above 0", key="timeout")
+            raise ConfigurationError(f"timeout must be Timeouts, or {TIME_LIMIT.words}", key="timeout")
         return cls(whole=timeout, between_bytes=timeout)
 
 
@@ -224,7 +224,7 @@ def timeout_info(name: str, message: str) -> ErrorInfo:
 
 _WAITS = pattern(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,[^,]*|[^,]+")
 """The values of a ``Retry-After``: a date contains a comma."""
-_DURATION = pattern(r"[0-9]{1,15}(\.[0-9]{1,9})?s")
+_DURATION = pattern(r"[0-9]+(\.[0-9]+)?s")
 
 
 def retry_after_of(headers: Mapping[str, str], error: Any = None) -> float | None:
@@ -244,15 +244,20 @@ def retry_after_of(headers: Mapping[str, str], error: Any = None) -> float | Non
     return _retry_delay_of(error)
 
 
+_LONGEST_WAIT: Final = 1e9
+"""The seconds that stand for any longer wait."""
+_FAR_YEAR = pattern(r"\s[1-9]\d{4,}\s")
+
+
 def _seconds_of(text: str) -> float | None:
-    if text.isascii() and text.replace(".", "", 1).isdigit() and len(text) < 20:
-        return float(text)
+    if text.isascii() and text.replace(".", "", 1).isdigit():
+        return min(float(text), _LONGEST_WAIT)
     from email.utils import parsedate_to_datetime  # seldom needed
 
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
-        return None
+        return _LONGEST_WAIT if _FAR_YEAR.search(text) else None
 
 
 def _retry_delay_of(error: Any) -> float | None:
@@ -264,7 +269,7 @@ def _retry_delay_of(error: Any) -> float | None:
                     case {"@type": str(kind), "retryDelay": str(delay)} if kind.endswith(
                         "/google.rpc.RetryInfo"
                     ):
-                        return float(delay[:-1]) if _DURATION.fullmatch(delay) else None
+                        return _seconds_of(delay[:-1]) if _DURATION.fullmatch(delay) else None
     return None
 
 
@@ -542,25 +547,22 @@ _MIN_PART_LENGTH = 8
 class Redaction:
     """Removes credentials from texts: plain, in URLs, base64 or hex, and fragments left by cleaning and cutting.
 
+    A text may have been cut, also before it came here. So what begins a credential at its end is removed too.
+
     Args:
         values: of headers: credentials, with or without a scheme such as ``Bearer`` before them.
+        secrets: further credentials.
     """
 
-    def __init__(self, values: Iterable[str]) -> None:
-        self._values = sorted(
-            {
-                value.rpartition(" ")[2]
-                for value in values
-                if len(value.rpartition(" ")[2]) >= _MIN_SECRET_LENGTH
-            },
-            key=len,
-            reverse=True,
-        )
+    def __init__(self, values: Iterable[str], secrets: Iterable[str] = ()) -> None:
+        credentials = {*(value.rpartition(" ")[2] for value in values), *secrets}
+        self._values = [value for value in credentials if len(value) >= _MIN_SECRET_LENGTH]
         encodings = {form for value in self._values for form in encoded_forms(value)}
         parts = {
             p for value in self._values for p in re.split(r"[^\w-]+", value) if len(p) >= _MIN_PART_LENGTH
         }
         secret_forms = sorted({*self._values, *encodings, *parts}, key=len, reverse=True)
+        self._forms = "\n".join(secret_forms).lower()
         self._pattern = (
             re.compile("|".join(map(re.escape, secret_forms)), re.IGNORECASE) if secret_forms else None
         )
@@ -577,14 +579,15 @@ class Redaction:
         return self._without_cut_one(self._pattern.sub(_MARK, text))
 
     def _without_cut_one(self, text: str) -> str:
-        """Return *text*, which may have been cut in the middle of a credential."""
-        if not text.endswith("…"):
+        """Return *text*, which may have been cut in the middle of a credential, without what begins one at its end."""
+        is_marked = text.endswith("…")
+        head, shortest = text[: len(text) - is_marked], _MIN_SECRET_LENGTH if is_marked else _MIN_PART_LENGTH
+        if len(head) < shortest or head[-shortest:].lower() not in self._forms:  # mostly, and fast
             return text
-        head = text[:-1]
-        for value in self._values:
-            for length in range(len(value) - 1, _MIN_SECRET_LENGTH - 1, -1):
-                if head.endswith(value[:length]):
-                    return f"{head[:-length]}{_MARK}…"
+        for form in self._forms.split("\n"):
+            for length in range(len(form) - 1, shortest - 1, -1):
+                if head[-length:].lower() == form[:length]:
+                    return f"{head[:-length]}{_MARK}{text[len(head) :]}"
         return text
 
     def __repr__(self) -> str:
@@ -680,13 +683,32 @@ def _check_model(_: Any, field: attrs.Attribute[Any], value: Any) -> None:
         raise ConfigurationError(f"{field.name} must be a text, not {type(value).__name__}", key=field.name)
 
 
+_FRAMING: Final = ("content-length", "expect", "transfer-encoding")
+"""The headers that say how the body is sent."""
+
+
+def check_header_names(headers: object) -> None:
+    """Refuse *headers* that are no headers by name, or that an HTTP client sets for itself.
+
+    Raises:
+        ConfigurationError: they are refused.
+    """
+    if not isinstance(headers, Mapping):
+        raise ConfigurationError(
+            f"headers must be headers by name, not {type(headers).__name__}", key="headers"
+        )
+    for name in headers:
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            raise ConfigurationError(
+                "the name of a header must be a token of ASCII characters", key="headers"
+            )
+        if name.lower() in _FRAMING:
+            raise ConfigurationError(f"headers: {name} is set by the connection", key="headers")
+
+
 def _as_headers(value: Mapping[str, str | Secret]) -> dict[str, Secret]:
-    headers = {}
-    for name, text in value.items():
-        if not _TOKEN.fullmatch(name):
-            raise ConfigurationError("the name of a header must be a token of ASCII characters")
-        headers[name] = text if isinstance(text, Secret) else Secret(text)
-    return headers
+    check_header_names(value)
+    return {name: text if isinstance(text, Secret) else Secret(text) for name, text in value.items()}
 
 
 _PROVIDER_AND_MODEL = re.compile(r"([^:/]+)[:/](.+)")
@@ -775,6 +797,7 @@ class Route:
         server: a name for its address and credentials. What a server keeps or seals is only for the server of this name.
         redact: removes the values of the headers from a text.
         sign: signs each request, or ``None`` if requests are not signed.
+        secrets: further credentials that *redact* removes: those of the proxies.
     """
 
     endpoint: Endpoint
@@ -783,12 +806,13 @@ class Route:
     headers: Mapping[str, str]
     host: tuple[str, int | None]
     sign: Sign | None = None
+    secrets: tuple[str, ...] = ()
     redact: Redaction = attrs.field(init=False)
     server: str = attrs.field(init=False)
 
     @redact.default
     def _redaction(self) -> Redaction:
-        return Redaction(self.headers.values())
+        return Redaction(self.headers.values(), self.secrets)
 
     @server.default
     def _server(self) -> str:
@@ -937,14 +961,6 @@ def join_url(base_url: str, path: str) -> str:
     url = f"{scheme}://{'/'.join([host, *base_segments, *path_segments[shared_count:]])}"
     queries = "&".join(q for q in (query, base_query) if q)
     return f"{url}?{queries}" if queries else url
-
-
-def shown_url(url: str) -> str:
-    """Return *url* without its possible secrets: user, password and query."""
-    head, _, _ = url.partition("?")
-    scheme, separator, remainder = head.rpartition("://")
-    host, slash, path = remainder.partition("/")
-    return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}"
 
 
 def where(host: tuple[str, int | None]) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import ssl
 
     import aiohttp
+    import httpcore2
     import httpx2
     import yarl
 
@@ -625,6 +626,8 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
             raise CrosswalkError(
                 "client= belongs to the process from which this one was forked; make a service here"
             )
+        elif self._given_client.is_closed:
+            raise CrosswalkError("client= is closed; keep it open as long as the service")
 
     def _make(self, _: asyncio.AbstractEventLoop) -> httpx2.AsyncClient:
         import anyio
@@ -707,10 +710,18 @@ _sending_wait: Final[ContextVar[CallWait | None]] = ContextVar("crosswalk_sendin
 
 
 class _Trace(TracedSending):
+    def __init__(self, wait: CallWait, timeouts: Timeouts) -> None:
+        super().__init__(wait, timeouts)
+        self._opened: list[httpcore2.AsyncNetworkStream] = []
+
     async def __call__(self, event: str, facts: Mapping[str, Any]) -> None:
         self.note(event, facts)
-        if event.endswith((".start_tls.complete", ".connect_tcp.complete", ".connect_unix_socket.complete")):
+        if event.endswith((".connect_tcp.complete", ".connect_unix_socket.complete", ".start_tls.complete")):
+            self._opened.append(facts["return_value"])
             _note_bytes(facts["return_value"])
+        elif event.endswith(".start_tls.failed"):  # httpcore2 forgets it if it was cancelled
+            for stream in self._opened:
+                await stream.aclose()
         if event == "http11.send_request_body.failed":
             import httpcore2
 
@@ -973,7 +984,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
             resolver=aiohttp.ThreadedResolver(loop=loop),  # the system's, even if aiodns is installed
             loop=loop,
         )
-        return aiohttp.ClientSession(
+        session = aiohttp.ClientSession(
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(loop=loop),
             timeout=aiohttp.ClientTimeout(total=None),
@@ -983,6 +994,8 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
             max_field_size=_MAX_LINE_BYTES,
             max_headers=_MAX_HEADERS,
         )
+        session._retry_connection = False  # it would send some requests again by itself, such as a GET
+        return session
 
     async def _close(self, client: aiohttp.ClientSession) -> None:
         await client.close()

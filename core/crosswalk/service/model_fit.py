@@ -861,7 +861,7 @@ def built(request: ChatRequest, mapper: Mapper) -> HTTPRequest:
     except BaseException as error:
         if isinstance(error, CrosswalkError) or is_cancellation(error):
             raise
-        raise mapper.broken(f"build_request failed with {type(error).__name__}") from error
+        raise mapper.failed("build_request", error) from error
     if not isinstance(http_request, HTTPRequest):
         raise mapper.broken(f"build_request gives {type(http_request).__name__}, not HTTPRequest")
     for name, kind in (("path", str), ("body", dict), ("method", str)):

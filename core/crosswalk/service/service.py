@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import time
 from asyncio import to_thread
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -20,6 +21,7 @@ from typing import (
     Unpack,
     overload,
 )
+from urllib.parse import unquote, urlsplit
 
 import attrs
 
@@ -40,7 +42,7 @@ from crosswalk.request import (
     as_request,
     with_extra,
 )
-from crosswalk.service.auxiliary_requests import ServerDiscovery
+from crosswalk.service.auxiliary_requests import PlainCall, ServerDiscovery
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call import EventStream
 from crosswalk.service.endpoint import (
@@ -61,6 +63,7 @@ from crosswalk.service.http import (
     TimedWait,
     Transport,
     check_client,
+    environment_proxies,
 )
 from crosswalk.service.setup import (
     Driver,
@@ -183,11 +186,15 @@ def setup_of(
         if client is not None:
             raise ConfigurationError("give proxy= to the client", key="proxy")
         client_options = {**(client_options or {}), "proxy": proxy}
+    if client_options and client_options.get("proxy") is not None:
+        client_options = {**client_options, "proxy": _as_proxy(client_options["proxy"])}
     if transport not in ("httpx2", "aiohttp"):
         raise ConfigurationError("transport is 'httpx2' or 'aiohttp'", key="transport")
     known_registry = default_registry if registry is None else registry
     checked_endpoints = [_as_endpoint(one) for one in endpoints]
     routes = tuple(_route(endpoint, known_registry) for endpoint in checked_endpoints)
+    if secrets := _proxy_secrets(client_options or {}):
+        routes = tuple(attrs.evolve(route, secrets=secrets) for route in routes)
     retry = RetryPolicy.of(retry)
     setup = Setup(
         routes=routes,
@@ -221,6 +228,32 @@ def setup_of(
     if not has_own_settings:
         apply_settings(settings)
     return setup
+
+
+def _as_proxy(proxy: Any) -> Any:
+    """Return *proxy* itself, or a text as a URL: one without a scheme is an address of HTTP."""
+    if type(proxy).__module__.startswith("httpx2"):  # its URL or Proxy
+        return proxy
+    url = proxy if not isinstance(proxy, str) or "://" in proxy else f"http://{proxy.strip()}"
+    with suppress(AttributeError, TypeError, ValueError):
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https", "socks5", "socks5h") and parts.hostname and parts.port != 0:
+            return url
+    raise ConfigurationError(
+        "proxy must be the address of a proxy, such as http://host:port or socks5://host:port", key="proxy"
+    )
+
+
+def _proxy_secrets(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the passwords of the proxies of *options* or of the environment, alone and behind their users."""
+    proxy = options.get("proxy")
+    texts = [str(proxy or ""), *environment_proxies(options).values()]
+    logins = [text.rpartition("://")[2].rpartition("@")[0].partition(":") for text in texts]
+    pairs = [(unquote(user), unquote(password)) for user, _, password in logins]
+    pairs.append(getattr(proxy, "auth", None) or ("", ""))  # of an httpx2.Proxy
+    return tuple(
+        secret for user, password in pairs if password for secret in (f"{user}:{password}", password)
+    )
 
 
 def _as_endpoint(one: Any) -> Endpoint:
@@ -634,10 +667,11 @@ class LLMService(metaclass=AnswersNames):
         Raises:
             ProviderError: it cannot be reached, or is too slow. CrosswalkError: the service is closed.
         """
-        from crosswalk.service.auxiliary_requests import fetch
 
-        setup = await self._resolved()
-        return await fetch(setup, setup.routes[endpoint], method, path, body, headers)
+        def ask(call: PlainCall) -> Awaitable[PlainAnswer]:
+            return call.fetch(call.setup.routes[endpoint], method, path, body, headers)
+
+        return await PlainCall.asked(self._setup, ask)
 
     async def models(self) -> tuple[str, ...]:
         """Return the names of the models of the first endpoint.
@@ -648,7 +682,7 @@ class LLMService(metaclass=AnswersNames):
         """
         from crosswalk.service.auxiliary_requests import models
 
-        return await models(await self._resolved())
+        return await PlainCall.asked(self._setup, models)
 
     async def embed(self, texts: str | Iterable[str], *, model: str | None = None) -> Embeddings:
         """Return *texts* as vectors, from the first endpoint.
@@ -662,7 +696,7 @@ class LLMService(metaclass=AnswersNames):
         """
         from crosswalk.service.auxiliary_requests import embed
 
-        return await embed(await self._resolved(), texts, model)
+        return await PlainCall.asked(self._setup, partial(embed, texts, model))
 
     @checks_keywords(CallOptions.__annotations__)
     async def count_tokens(self, request: Asked, **options: Unpack[CallOptions]) -> TokenCount:
@@ -673,11 +707,8 @@ class LLMService(metaclass=AnswersNames):
         """
         from crosswalk.service.auxiliary_requests import count_tokens
 
-        return await count_tokens(*with_options(await self._resolved(), request, options))
-
-    async def _resolved(self) -> Setup:
-        discovery = self._setup.discovery
-        return self._setup if discovery is None else await discovery.resolve(self._setup, needs_model=False)
+        setup, counted_request = with_options(self._setup, request, options)
+        return await PlainCall.asked(setup, partial(count_tokens, counted_request))
 
     @property
     def servers(self) -> frozenset[str]:

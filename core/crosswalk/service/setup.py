@@ -27,12 +27,11 @@ from crosswalk.service.endpoint import (
     Timeouts,
     attributes,
     join_url,
-    shown_url,
     where,
 )
 from crosswalk.service.http import CallWait, Transport
 from crosswalk.service.way_back import leaves
-from crosswalk.text import brief, may_log_content, short_repr, shortened
+from crosswalk.text import brief, may_log_content, short_repr, shortened, shown_url
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import dump_json
 from crosswalk.types.message import ToolCall, ToolCallDelta
@@ -521,8 +520,16 @@ class Setup:
 class Discovery(Protocol):
     """Detects the providers of servers."""
 
-    async def resolve(self, setup: Setup, *, needs_model: bool) -> Setup:
-        """Return *setup* with the routes of all servers, which name a model if that is needed."""
+    async def resolve(
+        self,
+        setup: Setup,
+        wait: CallWait,
+        deadline: float | None,
+        request: ChatRequest = ...,
+        *,
+        needs_model: bool,
+    ) -> Setup:
+        """Return *setup* with the routes of all servers, which name a model if that is needed, asked as the call waits."""
 
 
 class Slots(Protocol):

@@ -16,6 +16,7 @@ from crosswalk.formats.reading import table_of
 from crosswalk.formats.tables import CLIENT_TOOLS, TABLES
 from crosswalk.formats.writing import INVALID_JSON
 from crosswalk.request import (
+    NO_ANSWER as NO_ANSWER,
     Adaptation,
     AdaptationKind,
     CacheMark,
@@ -62,8 +63,6 @@ from crosswalk.wire.options import (
 # Helpers for plugins that turn a conversation into their provider's messages, independent of any provider.
 
 
-NO_ANSWER = "(no answer)"
-"""The text of an answer without words, for APIs that would refuse an empty one."""
 _BEGIN_SENTENCE = "(The conversation begins.)"
 _NO_WORDS = "(The user says nothing.)"
 NOT_RUN = "Error: not run: the conversation went on"

@@ -346,15 +346,9 @@ def with_whole_rounds(request: ChatRequest) -> ChatRequest:
     places: list[int | None] = []
     turns: list[Turn] = []
     for one in rounds:
-        places.append(one.place)
-        turns.append(one.turn)
-        for position, result in one.results.values():
-            places.append(position)
-            turns.append(result)
-        for call in one.calls:
-            if call.id not in one.results:
-                places.append(None)
-                turns.append(_not_run(call))
+        not_run = [_not_run(call) for call in one.calls if call.id not in one.results]
+        places += [one.place, *(position for position, _ in one.results.values()), *[None] * len(not_run)]
+        turns += [one.turn, *(result for _, result in one.results.values()), *not_run]
     if places == list(range(len(messages))):
         return request
     marks = [_moved(mark, places, len(messages)) for mark in request.cache_marks]
@@ -371,10 +365,7 @@ def _rounds(turns: Sequence[Turn], said: Iterable[ChatMessage], *, is_elsewhere:
             rounds.append(_Round(position, turn, calls))
             continue
         id = message.tool_call_id or ""
-        requested = next(
-            (one for one in reversed(rounds) if any(call.id == id for call in one.calls)),
-            None,
-        )
+        requested = next((one for one in reversed(rounds) if id in {call.id for call in one.calls}), None)
         if requested is not None and id not in requested.results:
             requested.results[id] = (position, message)
         elif requested is not None:
@@ -652,6 +643,9 @@ class _Sorter:
         """Return what is sent of *segment*, a part of the provider's own *turn* (*is_last* if it may have been cut)."""
         facts = self._facts
         match segment.type:
+            case SegmentType.REASONING if "is_foreign" in segment.metadata:
+                self._name(number, "reasoning of another provider")
+                return _PLACEHOLDER
             case SegmentType.REASONING if facts.needs_signature and not _is_sealed(segment):
                 if is_last:
                     self._name(number, "reasoning that was cut before its signature")
@@ -767,6 +761,11 @@ class _Sorter:
             case SegmentType.REASONING:
                 if self._facts.takes_reasoning and segment.content and not _is_sealed(segment):
                     return [Segment(segment.type, segment.content)]
+                signed = {key: value for key, value in segment.metadata.items() if key == "signature"}
+                if (
+                    signed and self._facts.needs_signature and owner == "openai_responses"
+                ):  # marked as Claude's
+                    return [Segment(segment.type, segment.content, signed)]
                 self._name(number, f"reasoning of another provider ({owner})")
             case SegmentType.TOOL_CALL if _is_of_client_server(segment):
                 self._tell(number, "a call of a tool of an MCP server")

@@ -60,41 +60,28 @@ def answers_its_request(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "id", f"{response['id']!r} is the model of the request")
     for number, call in enumerate(response["message"].get("tool_calls", ())):
         if call["id"] in sent_texts and call["name"] not in sent_texts:
-            yield case.problem(
-                "P4",
-                f"tool call {number}",
-                f"its id {call['id']!r} is a tool of the request, its name is not",
-            )
+            message = f"its id {call['id']!r} is a tool of the request, its name is not"
+            yield case.problem("P4", f"tool call {number}", message)
 
 
 def _limit(case: Case, limits: list[int]) -> Iterator[Problem]:
     """A word that only this provider has is read as ``stop`` at the limit, or as ``length`` below it."""
     response, statement = case.baseline.response, case.capture.says or {}
-    count, finish_word, finish = (
-        response["usage"]["completion_tokens"],
-        response.get("raw_finish_reason"),
-        response["finish_reason"],
-    )
-    if (
-        not limits
-        or not count
-        or finish_word is None
-        or finish_word.lower().partition(":")[0] in _KNOWN_WORDS
-        or "finish" in statement
-    ):
+    count, finish = response["usage"]["completion_tokens"], response["finish_reason"]
+    finish_word = response.get("raw_finish_reason")
+    is_known = finish_word is None or finish_word.lower().partition(":")[0] in _KNOWN_WORDS
+    if not limits or not count or is_known or "finish" in statement:
         return
     if finish == FinishReason.STOP and count in limits:
-        yield case.problem(
-            "P4",
-            "finish_reason",
-            f"the answer has {count} tokens, the limit of its request, and {finish_word!r} is read as stop",
+        message = (
+            f"the answer has {count} tokens, the limit of its request, and {finish_word!r} is read as stop"
         )
+        yield case.problem("P4", "finish_reason", message)
     elif finish == FinishReason.LENGTH and count < min(limits):
-        yield case.problem(
-            "P4",
-            "finish_reason",
-            f"{count} tokens of {min(limits)} that the request allows, and {finish_word!r} is read as length",
+        message = (
+            f"{count} tokens of {min(limits)} that the request allows, and {finish_word!r} is read as length"
         )
+        yield case.problem("P4", "finish_reason", message)
 
 
 _KNOWN_WORDS: Final = frozenset({*FinishReason, "max_tokens", "end_turn", "eos", "completed", "incomplete"})
@@ -164,7 +151,9 @@ def _asked(case: Case) -> Iterator[Problem]:
             yield case.problem("P4", "request", message, about="request")
     if (content, http_request.path) == (streamed_content, streamed_request.path):
         yield case.problem("P4", "request", "a stream is asked for as a whole answer is", about="request")
-    recorded = {path for one in case.others for path, _ in _options_at(one, http_request.path)}
+    recorded: dict[str, list[Any]] = {}
+    for path, value in (pair for one in case.others for pair in _options_at(one, http_request.path)):
+        recorded.setdefault(path, []).append(value)
     for option, value in _ASKED_OPTIONS.items():
         wanted = value[0] if isinstance(value, tuple) else value
         places = {show_path(path, items=False) for path, one in scalars(http_request.body) if one == wanted}
@@ -172,6 +161,13 @@ def _asked(case: Case) -> Iterator[Problem]:
             message = "is neither in the body nor among the adaptations"
             yield case.problem("P4", f"request.{option}", message, about="request")
         known_places = {path for path in option_paths().get(option, ()) if path in recorded}
+        for place in places & recorded.keys():
+            numbers = [number for number in recorded[place] if type(number) in (int, float)]
+            if any(
+                number > 2 and not number % 1 if type(wanted) is float else number % 1 for number in numbers
+            ):
+                message = f"is at {place}, where recorded requests have other numbers"
+                yield case.problem("P4", f"request.{option}", message, about="request")
         if known_places and places and places.isdisjoint(recorded):
             message = f"is at {min(places)}, and recorded requests have it at {min(known_places)}"
             yield case.problem("P4", f"request.{option}", message, about="request")
@@ -195,9 +191,15 @@ def _goes_back(case: Case) -> Iterator[Problem]:
     said = "\n".join(strings(http_request.body))
     texts = [part.content for part in answer_sent.segments if part.type is SegmentType.TEXT]
     texts = texts or [answer_sent.text or ""]
-    wanted = {"text": texts, "calls": [call.name for call in calls]}
+    marks = case.baseline.provenance
+    ids = [call.id for number, call in enumerate(calls) if f"message.tool_calls[{number}].id" not in marks]
+    wanted = {
+        "text": texts,
+        "calls": [call.name for call in calls],
+        "ids, of calls and of their results": ids,
+    }
     for kind, texts in wanted.items():
-        if not all(text in said for text in texts):
+        if not all(said.count(text) > (texts is ids) for text in texts):
             message = f"the next request has not all of its {kind}"
             yield case.problem("P4", "request", message, about="request")
     if case.mapper.provider in STRICT_PROVIDERS and case.capture.server in (None, case.mapper.provider):
@@ -222,11 +224,8 @@ def null_erases_nothing(case: Case) -> Iterator[Problem]:
     for place in case.places(by_value=False):
         events = _with_null(case.events, place) or case.events
         changed_outcome = case.baseline if events is case.events else case.map(events)
-        for path in (
-            changed_paths(baseline_response, changed_outcome.response)
-            if changed_outcome.error is None
-            else ()
-        ):
+        is_read = changed_outcome.error is None
+        for path in changed_paths(baseline_response, changed_outcome.response) if is_read else ():
             old, new = at(baseline_response, path), at(changed_outcome.response, path)
             is_gone = old is not MISSING and old and (new is MISSING or not new)
             lost_leaves = _leaves_of(old, path) - _leaves_of(changed_outcome.response) if is_gone else set()
@@ -379,16 +378,10 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "failure", f"{failure_name} is read as an error that may not be retried")
     yield from _other_kind(case, error_info)
     if status < 400:
-        if (
-            "error" not in statement
-            and kind in _REQUEST_ERROR_KINDS
-            and any(map(response["message"].get, _OUTPUT_FIELDS))
-        ):
-            yield case.problem(
-                "P4",
-                "failure",
-                f"the answer had begun, and its failure is read as {kind}, which prevents any",
-            )
+        has_begun = any(map(response["message"].get, _OUTPUT_FIELDS))
+        if "error" not in statement and kind in _REQUEST_ERROR_KINDS and has_begun:
+            message = f"the answer had begun, and its failure is read as {kind}, which prevents any"
+            yield case.problem("P4", "failure", message)
         return
     allowed_kinds = _KINDS_BY_STATUS.get(
         status, _SERVER_ERROR_KINDS if status >= 500 else _CLIENT_ERROR_KINDS
@@ -402,22 +395,17 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     message = " ".join((response["refusal"] or "").split())
     texts = [clean_message(text) for text in strings(case.events[0])]
     is_sent = message in texts and message != error_info.get("code")
-    is_sent |= (
-        any(
-            text[:_COMPARED_LENGTH] in message or message[:_COMPARED_LENGTH] in text
-            for text in texts
-            if " " in text
-        )
-        and " " in message
+    long_texts = [text for text in texts if " " in text]
+    is_sent |= " " in message and any(
+        text[:_COMPARED_LENGTH] in message or message[:_COMPARED_LENGTH] in text for text in long_texts
     )
-    if any(" " in text for text in texts) and not is_sent:
+    if long_texts and not is_sent:
         yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     if isinstance(case.events[0], dict):
         changed_outcome = case.map_bytes(case.capture.body, status=200)
         if changed_outcome.is_taken:
-            yield case.problem(
-                "P4", "failure", f"in a 200, it ends as {changed_outcome.response['finish_reason']}"
-            )
+            message = f"in a 200, it ends as {changed_outcome.response['finish_reason']}"
+            yield case.problem("P4", "failure", message)
 
 
 _COMPARED_LENGTH: Final = 60
@@ -601,7 +589,8 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "detection", f"fails with {type(error).__name__} on what others have sent")
         return
     for name in claimed_names:
-        yield case.problem("P4", "detection", f"certain of an answer of {name}")
+        message = f"certain of an answer of {name}; recognizes may give POSSIBLE, or look for what nobody else writes"
+        yield case.problem("P4", "detection", message)
     for name in likely_names[:1]:
         yield case.problem("P4", "detection", f"takes an answer of {name} for one of its own")
     signs = registry.signs().get(mapper.provider)

@@ -473,9 +473,9 @@ class Capture:
         Raises:
             FramingError: an event is not JSON.
         """
-        if self.status >= 400:
-            return [orjson.loads(self.body)]
-        return [load_event(data, Limits(), place=self.case, halves="mend") for data, _ in self.frames(mapper)]
+        frames = [(self.body, None)] if self.status >= 400 else self.frames(mapper)
+        events = [load_event(data, Limits(), place=self.case, halves="mend") for data, _ in frames]
+        return events if mapper is None else [mapper.info.opened(event) for event in events]
 
     @property
     def is_json(self) -> bool:

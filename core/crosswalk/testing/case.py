@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +31,7 @@ from crosswalk.testing.perturbation import (
     outcome,
     outcomes_at_once,
     replaced,
+    scalars,
     show_path,
 )
 from crosswalk.text import counted
@@ -63,6 +65,9 @@ _CUT_HINT: Final = '; if the stream was cut on its way, its line in the manifest
 
 _PLACE: Final = re.compile(r"event \d+[^:]*")
 """The number of an event in an error, and the path in it."""
+_HALF_RUN: Final = 32
+"""The number of events at the beginning, and at the end, of a long run of events of one form."""
+_TEXTS: Final = re.compile(r"message\.content$|reasoning$|segments\[\d+\]\.content$|logprobs\b")
 _MAX_COMPARED_CAPTURES: Final = 64
 """The number of other captures with which one is compared."""
 
@@ -195,6 +200,33 @@ class Case:
         self.tally.captures += 1
         self.tally.unstated += capture.says is None
         self.tally.events += len(self.events)
+
+    def of(self, body: bytes) -> Case:
+        """Return the case of the same capture with another *body*, with a tally of its own."""
+        return attrs.evolve(self, capture=attrs.evolve(self.capture, body=body), tally=Tally())
+
+    def shortened(self) -> Case:
+        """Return the case of the same stream without the middle of each long run of events of one form.
+
+        It is this case if there is none, if all leaves are to be tried, or if more than texts were missing.
+        """
+        if self.sample is None or self.has_own_framing or not self.is_answer:
+            return self
+        forms = [
+            (name, {(show_path(path, items=False), type(value)) for path, value in scalars(event)})
+            for (_, name), event in zip(self.frames, self.events, strict=True)
+        ]
+        numbers: list[int] = []
+        for _, group in itertools.groupby(range(len(forms)), key=forms.__getitem__):
+            run = [*group]
+            numbers += run[:_HALF_RUN] + run[max(_HALF_RUN, len(run) - _HALF_RUN) :]
+        if len(numbers) == len(forms):
+            return self
+        frames, events = [self.frames[one] for one in numbers], [self.events[one] for one in numbers]
+        case = self.of(self.reframed(frames, events)(events))
+        case.tally = self.tally
+        paths = changed_paths(self.typed, case.typed) if case.is_answer else [("",)]
+        return case if all(_TEXTS.match(show_path(path)) for path in paths) else self
 
     def map(self, events: list[Any]) -> Outcome:
         """Map *events*, framed like the capture."""

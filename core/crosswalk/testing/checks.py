@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -13,26 +14,9 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Mapper
 from crosswalk.plugins import ID, MODEL, REASONING, REFUSAL, TEXT
-from crosswalk.testing.answers import (
-    answers_its_request,
-    choices_are_told_apart,
-    errors_show,
-    failures_are_errors,
-    null_erases_nothing,
-    one_answer_at_a_time,
-    output_shows,
-    recognizes_its_own,
-    requests_say_all,
-)
+from crosswalk.testing import answers, evidence, lossless, pairing, texts, values
 from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, taken_for, written
 from crosswalk.testing.case import Case, Tally, reader_options
-from crosswalk.testing.evidence import declarations_hold, kinds_are_read, tables_of
-from crosswalk.testing.lossless import never_silently_wrong, nothing_lost
-from crosswalk.testing.pairing import (
-    framing_does_not_matter,
-    own_framing_is_exact,
-    text_paths_hold,
-)
 from crosswalk.testing.perturbation import (
     EXCEPTIONS,
     MISSING,
@@ -43,22 +27,7 @@ from crosswalk.testing.perturbation import (
     at,
     outcome,
     read_exceptions,
-)
-from crosswalk.testing.texts import (
-    kinds_are_told_apart,
-    known_words_keep_their_meaning,
-    text_as_it_was_sent,
-    text_only_once,
-    unknown_words_raise,
-)
-from crosswalk.testing.values import (
-    arguments_told_apart,
-    counts_are_the_providers,
-    digits_kept,
-    nothing_filled_in,
-    nothing_invented,
-    parts_within_wholes,
-    times_kept,
+    with_value,
 )
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
@@ -132,7 +101,7 @@ def rows_hold(case: Case) -> Iterator[Problem]:
     All rows are filled at once: texts and counts, and in a whole body the identity. The other laws are tried on one such
     body, too.
     """
-    for table in tables_of(case.mapper) if case.is_answer else ():
+    for table in evidence.tables_of(case.mapper) if case.is_answer else ():
         text_keys = [_keys(path) for path, row in table.rows.items() if row is TEXT]
         numbers = [
             number
@@ -154,25 +123,24 @@ def rows_hold(case: Case) -> Iterator[Problem]:
             if row.place not in filled and (is_identity or is_count or row in (TEXT, REASONING, REFUSAL)):
                 value = amount if is_count else f"reed {amount}"
                 filled[row.place] = Leaf(numbers[-1], _keys(path), value)
-                events[numbers[-1]] = _with(events[numbers[-1]], _keys(path), value)
-        filled_case = attrs.evolve(
-            case,
-            tally=Tally(),
-            capture=attrs.evolve(
-                case.capture, body=case.reframed(case.frames, case.events)(events), says=None
-            ),
-        )
+                events[numbers[-1]] = with_value(events[numbers[-1]], _keys(path), value)
+        filled_case = case.of(case.reframed(case.frames, case.events)(events))
         if filled_case.baseline.error is not None:
             continue  # no server says all of it at once
         for place, leaf in filled.items():
             if not _is_read_as(filled_case.baseline.response, place, leaf.value):
-                yield case.problem(
-                    "P4", leaf, f"its row says {place}, and it is not read as that", about=place
-                )
+                message = f"its row says {place}, and it is not read as that"
+                yield case.problem("P4", leaf, message, about=place)
         bodies = [one for one in case.others if not one.stream and one.status < 400]
         if len(events) == 1 and case.capture in bodies[:1]:
-            for law in (nothing_lost, text_only_once, text_as_it_was_sent, counts_are_the_providers):
+            for law in _LAWS_OF_ROWS:
                 yield from law(filled_case)
+
+
+_LAWS_OF_ROWS: Final = (
+    *(lossless.nothing_lost, texts.text_only_once, texts.text_as_it_was_sent),
+    values.counts_are_the_providers,
+)
 
 
 def _is_read_as(response: dict[str, Any], place: str, value: Any) -> bool:
@@ -185,67 +153,36 @@ def _is_read_as(response: dict[str, Any], place: str, value: Any) -> bool:
 
 
 def _keys(path: str) -> tuple[str | int, ...]:
-    """Return the keys of the *path* of a row, the first item for each array."""
-    return tuple(0 if key == "[]" else key for key in path.replace("[]", ".[]").split("."))
+    """Return the keys of the *path* of a row, the first item for each array without a place."""
+    keys = re.findall(r"\[\d*\]|[^.\[\]]+", path)
+    return tuple(int(key[1:-1] or 0) if key[0] == "[" else key for key in keys)
 
 
-def _with(node: Any, keys: tuple[str | int, ...], value: Any) -> Any:
-    """Return *node* with *value* at *keys*, and with the objects and arrays on the way."""
-    if not keys:
-        return value
-    if keys[0] == 0:
-        first, *others = node if isinstance(node, list) and node else [None]
-        return [_with(first, keys[1:], value), *others]
-    holder = node if isinstance(node, dict) else {}
-    return {**holder, keys[0]: _with(holder.get(keys[0]), keys[1:], value)}
+_Check: TypeAlias = Callable[[Case], Iterator[Problem]]
+_CHECKS_BY_PROMISE: Final[dict[str, tuple[_Check, ...]]] = {
+    "as stated": (as_stated,),
+    "nothing lost": (lossless.nothing_lost, evidence.kinds_are_read, texts.text_only_once,
+        answers.null_erases_nothing, texts.kinds_are_told_apart),
+    "framing does not matter": (pairing.framing_does_not_matter, pairing.text_paths_hold, pairing.own_framing_is_exact),
+    "never silently wrong": (lossless.never_silently_wrong, answers.choices_are_told_apart, texts.text_as_it_was_sent,
+        texts.unknown_words_raise, texts.known_words_keep_their_meaning, answers.output_shows, values.digits_kept,
+        values.times_kept, values.arguments_told_apart, answers.answers_its_request, answers.errors_show,
+        answers.failures_are_errors, answers.one_answer_at_a_time, answers.recognizes_its_own,
+        evidence.declarations_hold, rows_hold, answers.requests_say_all),
+    "deterministic": (deterministic,),
+    "nothing invented": (values.nothing_invented, values.nothing_filled_in, values.counts_are_the_providers,
+        values.parts_within_wholes),
+}  # fmt: skip
 
 
-_CHECKS_BY_PROMISE: Final[dict[str, dict[str, Callable[[Case], Iterator[Problem]]]]] = {
-    "as stated": {"as stated": as_stated},
-    "nothing lost": {
-        "nothing lost": nothing_lost,
-        "kinds are read": kinds_are_read,
-        "text only once": text_only_once,
-        "null erases nothing": null_erases_nothing,
-        "kinds are told apart": kinds_are_told_apart,
-    },
-    "framing does not matter": {
-        "framing does not matter": framing_does_not_matter,
-        "text paths hold": text_paths_hold,
-        "own framing is exact": own_framing_is_exact,
-    },
-    "never silently wrong": {
-        "never silently wrong": never_silently_wrong,
-        "choices are told apart": choices_are_told_apart,
-        "text as it was sent": text_as_it_was_sent,
-        "unknown words raise": unknown_words_raise,
-        "known words keep their meaning": known_words_keep_their_meaning,
-        "output shows": output_shows,
-        "digits kept": digits_kept,
-        "times kept": times_kept,
-        "arguments told apart": arguments_told_apart,
-        "answers its request": answers_its_request,
-        "errors show": errors_show,
-        "failures are errors": failures_are_errors,
-        "one answer at a time": one_answer_at_a_time,
-        "recognizes its own": recognizes_its_own,
-        "declarations hold": declarations_hold,
-        "rows hold": rows_hold,
-        "requests say all": requests_say_all,
-    },
-    "deterministic": {"deterministic": deterministic},
-    "nothing invented": {
-        "nothing invented": nothing_invented,
-        "nothing filled in": nothing_filled_in,
-        "counts are the provider's": counts_are_the_providers,
-        "parts within wholes": parts_within_wholes,
-    },
-}
+def _name_of(check: _Check) -> str:
+    return check.__name__.replace("_", " ").replace("providers", "provider's")
 
-CHECKS: Final = {name: check for checks in _CHECKS_BY_PROMISE.values() for name, check in checks.items()}
+
+CHECKS: Final = {_name_of(check): check for checks in _CHECKS_BY_PROMISE.values() for check in checks}
 """Every check by its name."""
 
-PROMISES: Final = {promise: tuple(checks) for promise, checks in _CHECKS_BY_PROMISE.items()}
+PROMISES: Final = {promise: tuple(map(_name_of, checks)) for promise, checks in _CHECKS_BY_PROMISE.items()}
 """The promises P1, P3, P4, P5 and P8, each with the names of its checks."""
 
 
@@ -297,5 +234,7 @@ def check_capture(
     if case.refusal is not None:
         problem = case.problem("P4", "as it is", case.refusal)
         return [attrs.evolve(problem, check=name) for name in names if name == "never silently wrong"]
-    problems = [problem for name in names for problem in _problems_of(name, case)]
+    short_case = case.shortened()
+    cases = {"as stated": case}
+    problems = [problem for name in names for problem in _problems_of(name, cases.get(name, short_case))]
     return [problem for problem in problems if not any(one.covers(problem) for one in known_exceptions)]

@@ -217,7 +217,7 @@ def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
         path
         for table in tables_of(mapper)
         for path, row in table.rows.items()
-        if path not in paths and not row.place.startswith("always ")
+        if re.sub(r"\[\d+\]", "[]", path) not in paths and not row.place.startswith("always ")
     )
     return [
         *(name for name, shows in _RECORDINGS.items() if not any(shows(*one) for one in shown)),

@@ -83,9 +83,8 @@ def _truncated(case: Case) -> Iterator[Problem]:
         cut_outcome = case.map(case.events[:count])
         cut_place = f"cut after event {count}"
         if cut_outcome.error is None and _said(cut_outcome.response) != whole_content:
-            yield case.problem(
-                "P4", cut_place, "looks like a complete answer, and is not", about="finish_reason"
-            )
+            message = "looks like a complete answer, and is not"
+            yield case.problem("P4", cut_place, message, about="finish_reason")
 
 
 def _said(response: Any) -> Any:
@@ -199,9 +198,8 @@ def _more_items(case: Case) -> Iterator[Problem]:
             changed_outcome = case.map(replaced(case.events, array, [*items, *more]))
             if changed_outcome.error is None:
                 if vanished(case.baseline, changed_outcome, item):
-                    yield case.problem(
-                        "P1", end, "lost: one more item at the end of the array changes nothing"
-                    )
+                    message = "lost: one more item at the end of the array changes nothing"
+                    yield case.problem("P1", end, message)
                 break
 
 
@@ -255,13 +253,10 @@ def _more_calls(case: Case) -> Iterator[Problem]:
     items: list[Any] = at(case.events[array.event], array.path)
     if not isinstance(items[-1], dict):
         return
-    changed_outcome = case.map(replaced(case.events, array, [*items, _another(items[-1], id)]))
-    if changed_outcome.error is None and len(
-        changed_outcome.response["message"].get("tool_calls", ())
-    ) <= len(calls):
-        yield case.problem(
-            "P1", array, "one more call at the end of the array is not read as a call", about="calls"
-        )
+    changed = case.map(replaced(case.events, array, [*items, _another(items[-1], id)]))
+    if changed.error is None and len(changed.response["message"].get("tool_calls", ())) <= len(calls):
+        message = "one more call at the end of the array is not read as a call"
+        yield case.problem("P1", array, message, about="calls")
 
 
 def _another(value: Any, id: str) -> Any:

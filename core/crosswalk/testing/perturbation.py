@@ -39,6 +39,7 @@ _PART_PATTERNS: Final = {
     "calls": re.compile(r"(message\.tool_)?calls\b|tool[ _]call\b"),
     "log probabilities": re.compile(r"logprobs\b"),
     "time": re.compile(r"created\b"),
+    "duration": re.compile(r"(metadata\.request_)?duration"),
     "id": re.compile(r"id\b"),
     "model": re.compile(r"(metadata\.)?model(_id)?\b"),
     "end": re.compile(r"(raw_)?finish|complete\b"),
@@ -485,6 +486,19 @@ def replaced(events: list[Any], leaf: Leaf, value: Any) -> list[Any]:
     copy = events.copy()
     copy[leaf.event] = _replaced(events[leaf.event], leaf.path, value)
     return copy
+
+
+def with_value(node: Any, keys: tuple[str | int, ...], value: Any) -> Any:
+    """Return *node* with *value* at *keys*, and with the objects and arrays on the way."""
+    if not keys:
+        return value
+    if isinstance(keys[0], int):
+        items = [*node] if isinstance(node, list) else []
+        items += [None] * (keys[0] + 1 - len(items))
+        items[keys[0]] = with_value(items[keys[0]], keys[1:], value)
+        return items
+    holder = node if isinstance(node, dict) else {}
+    return {**holder, keys[0]: with_value(holder.get(keys[0]), keys[1:], value)}
 
 
 def without(events: list[Any], leaf: Leaf) -> list[Any]:

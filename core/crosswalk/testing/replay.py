@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
 from types import MappingProxyType
@@ -163,8 +164,7 @@ class Connection(asyncio.StreamReaderProtocol):
         return True
 
     async def _send(self, data: bytes) -> None:
-        if self._left.is_set():
-            raise ClientLeftError
+        self._check_client()
         try:
             self._writer.write(data)
             await self._writer.drain()
@@ -173,11 +173,13 @@ class Connection(asyncio.StreamReaderProtocol):
 
     async def _wait(self, seconds: float | None) -> None:
         """Wait, forever if ``None``, unless the client leaves."""
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(self._left.wait(), seconds)
-        except TimeoutError:
-            return
-        raise ClientLeftError
+        self._check_client()
+
+    def _check_client(self) -> None:
+        if self._left.is_set():
+            raise ClientLeftError
 
 
 def _on_its_way(sock: socket.socket) -> int:

@@ -22,6 +22,7 @@ from crosswalk.testing.case import (
     typed,
 )
 from crosswalk.testing.perturbation import (
+    MISSING,
     Leaf,
     Outcome,
     Path,
@@ -30,6 +31,7 @@ from crosswalk.testing.perturbation import (
     replaced,
     scalars,
     show_path,
+    with_value,
     without,
 )
 from crosswalk.types.json import same_json
@@ -67,6 +69,50 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
             yield from _opaque(case, place)
     yield from _equal_pieces(case)
     yield from _joined(case)
+    yield from _later(case)
+
+
+def _later(case: Case) -> Iterator[Problem]:
+    """A piece again, behind a text of another kind, is of the same kind. One beside the finish word is not lost."""
+    if not case.is_answer or not case.capture.stream:
+        return
+    kinds_by_leaf = {leaf: _kinds_of(case.marked(Place((leaf,)))) for leaf in map(_first, _text_places(case))}
+    for leaf, kinds in kinds_by_leaf.items():
+        others = [
+            one.event for one, other_kinds in kinds_by_leaf.items() if other_kinds and other_kinds != kinds
+        ]
+        after, (event,) = (
+            max(others, default=0),
+            replaced([case.events[leaf.event]], Leaf(0, leaf.path, None), MARKER),
+        )
+        if len(kinds) == 1 and after > leaf.event:
+            chunks = [*case.chunks[: after + 1], case.chunk(leaf.event, event), *case.chunks[after + 1 :]]
+            later_kinds = _kinds_of(case.map_bytes(b"".join(chunks)))
+            if later_kinds and later_kinds != kinds:
+                kind = f"{min(kinds)} became {min(later_kinds)}"
+                yield case.problem("P4", leaf, "after another kind of text it is read as that", kind=kind)
+
+    word = case.baseline.response.get("raw_finish_reason")
+    said = "".join(case.baseline.said(*_WORDS))
+    spoken = {leaf.event for leaf in case.leaves if len(text := str(leaf.value)) > 3 and text in said}
+    for end in [leaf.event for leaf in case.leaves if leaf.value == word and leaf.event not in spoken][-1:]:
+        for leaf, kinds in kinds_by_leaf.items():
+            is_first = not any(key for key in leaf.path if isinstance(key, int))
+            if kinds and is_first and at(case.events[end], leaf.path) is MISSING:
+                events = case.events.copy()
+                events[end] = with_value(events[end], leaf.path, MARKER)
+                ended = case.map(events)
+                if ended.error is None and not occurrences(ended.response):
+                    yield case.problem("P1", leaf, "lost: beside the finish word it is neither read nor kept")
+
+
+def _first(place: Place) -> Leaf:
+    return place.leaves[0]
+
+
+def _kinds_of(outcome: Outcome) -> set[str]:
+    """Return the kinds of text that hold the marker in *outcome*, none if it is an error."""
+    return {kind for kind in _WORDS if outcome.error is None and occurrences(outcome.said(kind))}
 
 
 def _is_all_reasoning(case: Case) -> bool:
@@ -86,9 +132,8 @@ def _joined(case: Case) -> Iterator[Problem]:
         return
     for place in _text_places(case):
         leaf = place.leaves[0]
-        array_depth = max(
-            (depth for depth, key in enumerate(leaf.path) if isinstance(key, int)), default=None
-        )
+        depths = [depth for depth, key in enumerate(leaf.path) if isinstance(key, int)]
+        array_depth = max(depths, default=None)
         if array_depth is None or len(place.leaves) > 1 or marker_for(place.value) != MARKER:
             continue
         array = Leaf(leaf.event, leaf.path[:array_depth], None)
@@ -97,9 +142,8 @@ def _joined(case: Case) -> Iterator[Problem]:
         for text in changed_outcome.said(*_WORDS) if changed_outcome.error is None else ():
             inserted_texts = text.split(MARKER)[1:-1]
             if inserted_texts and inserted_texts[0] not in {"", *strings(case.events)}:
-                yield case.problem(
-                    "P4", place, f"between it and the next one, {inserted_texts[0]!r} is put in"
-                )
+                message = f"between it and the next one, {inserted_texts[0]!r} is put in"
+                yield case.problem("P4", place, message)
 
 
 _WORDS: Final = ("text", "reasoning", "refusal")
@@ -150,10 +194,8 @@ def _equal_pieces(case: Case) -> Iterator[Problem]:
         events = case.events
         for number, leaf in enumerate(few_leaves):
             events = replaced(events, leaf, f"{number}{MARKER}")
-        different_outcome, equal_outcome = (
-            case.map(events),
-            case.map(Place(tuple(few_leaves)).put(case.events, MARKER)),
-        )
+        different_outcome = case.map(events)
+        equal_outcome = case.map(Place(tuple(few_leaves)).put(case.events, MARKER))
         if different_outcome.error is not None or equal_outcome.error is not None:
             continue
         if occurrences(equal_outcome.said()) < occurrences(different_outcome.said()):
@@ -191,12 +233,9 @@ def text_only_once(case: Case) -> Iterator[Problem]:
             continue
         extensions = marked_outcome.extensions
         if occurrences(extensions) and occurrences(_spoken(marked_outcome.response)):
-            extension_path = next(
-                path for path, text in scalars(extensions) if isinstance(text, str) and MARKER in text
-            )
-            yield case.problem(
-                "P1", place, f"is in a typed field and in the extensions: {show_path(extension_path)}"
-            )
+            paths = (path for path, text in scalars(extensions) if isinstance(text, str) and MARKER in text)
+            message = f"is in a typed field and in the extensions: {show_path(next(paths))}"
+            yield case.problem("P1", place, message)
         for kind in _WORDS:
             if occurrences(marked_outcome.said(kind)) > occurrences(marker_for(place.value)) * len(
                 place.leaves
@@ -233,16 +272,11 @@ def _doubled(case: Case) -> Iterator[Problem]:
             len(b) > len(a) and b.startswith(a) for a, b in itertools.pairwise(pieces)
         )
         if is_growing and text in shown_texts:
-            yield case.problem(
-                "P1", show_path(path), "the text grows from event to event, and is added up", about="text"
-            )
+            message = "the text grows from event to event, and is added up"
+            yield case.problem("P1", show_path(path), message, about="text")
         if text in whole_texts and text * 2 in shown_texts:
-            yield case.problem(
-                "P1",
-                show_path(path),
-                "the text is said again as a whole, and is added to itself",
-                about="text",
-            )
+            message = "the text is said again as a whole, and is added to itself"
+            yield case.problem("P1", show_path(path), message, about="text")
 
 
 # ----------------------------------------------------------------------------------- kinds
@@ -383,11 +417,8 @@ def _keys(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
     for event, path in sorted(text_places, key=str):
         for _, other_path in (one for one in text_places if one != (event, path) and one[0] == event):
             value = at(case.events[event], path)
-            if (
-                other_path[:-1] != path[:-1]
-                or isinstance(path[-1], int)
-                or at(case.events[event], other_path) == value
-            ):
+            is_same = at(case.events[event], other_path) == value
+            if other_path[:-1] != path[:-1] or isinstance(path[-1], int) or is_same:
                 continue
             other_leaf = Leaf(event, other_path, None)
             events_alone = without(case.events, other_leaf)
@@ -488,9 +519,8 @@ def _finish_words(
         response = changed_outcome.response
         finish, reported_word = response["finish_reason"], response.get("raw_finish_reason")
         if finish in reasons and reported_word == str(word):
-            yield case.problem(
-                "P4", place, f"the finish word {word!r} is read as {finish}", about="finish_reason"
-            )
+            message = f"the finish word {word!r} is read as {finish}"
+            yield case.problem("P4", place, message, about="finish_reason")
         elif (
             reasons is _WHOLE_REASONS
             and not _holds(changed_outcome, str(word))

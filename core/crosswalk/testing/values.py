@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -50,11 +50,8 @@ def parts_within_wholes(case: Case) -> Iterator[Problem]:
     for whole_name, part_names in _PARTS.items():
         parts_sum = sum(usage.get(name) or 0 for name in part_names)
         if parts_sum > usage[whole_name] and f"usage.{whole_name}" not in provenance:
-            yield case.problem(
-                "P8",
-                f"usage.{whole_name}",
-                f"{usage[whole_name]}, and the parts that it includes are {parts_sum}",
-            )
+            message = f"{usage[whole_name]}, and the parts that it includes are {parts_sum}"
+            yield case.problem("P8", f"usage.{whole_name}", message)
 
 
 # ------------------------------------------------------------------------------------------ digits
@@ -96,15 +93,12 @@ def digits_kept(case: Case) -> Iterator[Problem]:
         for size, leaf in enumerate(place.leaves, 1):
             events = replaced(events, leaf, -size / 64)
         changed_outcome = case.map(events)
-        if (
-            changed_outcome.error is None
-            and [one["token"] for one in changed_outcome.response.get("logprobs") or ()] != tokens
-        ):
+        tokens_read = [one["token"] for one in (changed_outcome.response or {}).get("logprobs") or ()]
+        if changed_outcome.error is None and tokens_read != tokens:
             yield case.problem("P4", place, "other numbers give other tokens, or another order of them")
         changed_outcome = case.map(place.put(case.events, None))
-        if changed_outcome.error is None and _zeros(changed_outcome.response) > _zeros(
-            case.baseline.response
-        ):
+        zeros = _zeros(case.baseline.response)
+        if changed_outcome.error is None and _zeros(changed_outcome.response) > zeros:
             yield case.problem("P4", place, "null in its place is read as the log probability 0")
         for number in (_LONG, 0.0):
             events = case.events
@@ -277,16 +271,13 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
         return  # empty arguments of an answer that was cut may be the start of any
     calls = case.baseline.response["message"].get("tool_calls", ())
     yield from _arguments_left(case, calls)
+    yield from _in_turn(case, calls)
     for number, call in enumerate(calls):
         leaf = _arguments_in(case, call["arguments"])
         if leaf is None:
             continue
-        for value, wanted_arguments in (
-            ({}, "{}"),
-            ("", ""),
-            (None, ""),
-            (_LARGE, dump_json(_LARGE).decode()),
-        ):
+        large_text = dump_json(_LARGE).decode()
+        for value, wanted_arguments in (({}, "{}"), ("", ""), (None, ""), (_LARGE, large_text)):
             changed_outcome = case.map(replaced(case.events, leaf, value))
             if not changed_outcome.is_taken:
                 continue
@@ -300,12 +291,46 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
             ):
                 continue
             if call_read["arguments"] != wanted_arguments and mark is None:
-                value_json = dump_json(value).decode()
-                yield case.problem(
-                    "P4",
-                    leaf,
-                    f"the arguments {value_json} are read as {call_read['arguments']!r}, and not marked",
-                )
+                given, read = dump_json(value).decode(), call_read["arguments"]
+                yield case.problem("P4", leaf, f"the arguments {given} are read as {read!r}, and not marked")
+
+
+def _in_turn(case: Case, calls: Sequence[dict[str, Any]]) -> Iterator[Problem]:
+    """The pieces of two calls may come in turn, if they say whose they are."""
+    for one, other in itertools.pairwise(_pieces_of(case, call["arguments"]) for call in calls):
+        if not one or not other or one[-1].event >= other[0].event:
+            continue
+        last, first = one[-1].event, other[0].event
+        pairs = [dict(scalars(case.events[leaf.event])) for leaf in (one[-1], other[-1])]
+        signs = {path: value for path, value in pairs[1].items() if path != other[-1].path}
+        signs = {path: value for path, value in signs.items() if pairs[0].get(path, value) != value}
+        numbers = [
+            number
+            for number in range(last + 1, first + 1)
+            if any(at(case.events[number], path) == value for path, value in signs.items())
+        ]
+        order = [number for number in range(len(case.events)) if number not in numbers]
+        order[order.index(last) : order.index(last)] = numbers
+        changed = case.map_bytes(b"".join(case.chunks[number] for number in order))
+        arguments = (
+            [call["arguments"] for call in changed.response["message"].get("tool_calls", ())]
+            if changed.is_taken
+            else None
+        )
+        if numbers and arguments not in (None, [call["arguments"] for call in calls]):
+            message = "the pieces of two calls that come in turn are not those of each"
+            yield case.problem("P4", one[-1], message, about="calls")
+
+
+def _pieces_of(case: Case, arguments: str) -> list[Leaf]:
+    """Return the leaves, two or more in a row at one path, with the pieces of a call's *arguments*, or none."""
+    for place in case.every_place(str, by_value=False):
+        is_in = arguments in "".join(leaf.value for leaf in place.leaves)
+        for start, end in itertools.combinations(range(len(place.leaves) + 1 if is_in else 0), 2):
+            pieces = place.leaves[start:end]
+            if end - start > 1 and "".join(leaf.value for leaf in pieces) == arguments:
+                return list(pieces)
+    return []
 
 
 def _arguments_left(case: Case, calls: Iterable[dict[str, Any]]) -> Iterator[Problem]:
@@ -319,9 +344,8 @@ def _arguments_left(case: Case, calls: Iterable[dict[str, Any]]) -> Iterator[Pro
         is_call = leaf.value in names and isinstance(holder, dict) and "parameters" not in holder
         left_values = [value for _, value in nodes(case.baseline.extensions)]
         if is_call and any(json_object(value) and value in left_values for value in holder.values()):
-            yield case.problem(
-                "P4", leaf, "the arguments of its call are left in the extensions", about="calls"
-            )
+            message = "the arguments of its call are left in the extensions"
+            yield case.problem("P4", leaf, message, about="calls")
             return
 
 
@@ -368,9 +392,8 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
     is_whole = response["finish_reason"] in {"stop", "length", "tool_calls"}
     if is_whole and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
         yield "finish_reason", "no word of the provider's, and not marked"
-    if (finish_word := response.get("raw_finish_reason")) and not _is_made_of(
-        finish_word, payload_texts | {":"}
-    ):
+    finish_word = response.get("raw_finish_reason")
+    if finish_word and not _is_made_of(finish_word, payload_texts | {":"}):
         yield "raw_finish_reason", f"{finish_word!r} is not a word of the payload"
     for name in ("prompt_tokens", "completion_tokens"):
         count, mark = response["usage"][name], _mark(response, name)
@@ -386,10 +409,8 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
     for number, call in enumerate(response["message"].get("tool_calls", ())):
         if call["id"] not in payload_texts and f"message.tool_calls[{number}].id" not in provenance:
             yield f"tool call {number}", "its id is made up, and not marked"
-        if (
-            not _is_made_of(call["name"], payload_texts)
-            and f"message.tool_calls[{number}].name" not in provenance
-        ):
+        is_marked = f"message.tool_calls[{number}].name" in provenance
+        if not is_marked and not _is_made_of(call["name"], payload_texts):
             yield f"tool call {number}", f"its name {call['name']!r} is not a text of the payload"
 
 
@@ -648,6 +669,10 @@ def _no_zero(case: Case, place: Place, count_changes: dict[str, int]) -> Iterato
         name not in zero_outcome.response["usage"] or _mark(zero_outcome.response, name) == Provenance.ABSENT
     ):
         yield case.problem("P8", place, f"0 in its place is read as no usage.{name}")
+    if type(place.value) is int:
+        half_outcome = case.map(place.put(case.events, place.value + 0.5))
+        if half_outcome.error is None and b"%d.5" % place.value not in half_outcome.text:
+            yield case.problem("P8", place, "a half more in its place is neither refused nor kept")
 
 
 def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Problem]:
@@ -709,9 +734,8 @@ def _from_nowhere(case: Case, movers: dict[str, list[Place]], *, is_sure: bool) 
             if is_sure:  # in a sample, it may be a sum of others
                 yield case.problem("P8", f"usage.{name}", f"{count} comes from no number of the payload")
         elif is_sure and len(places) <= 6 and count not in _totals(places):
-            yield case.problem(
-                "P8", f"usage.{name}", f"{count} is not a sum of the numbers that it comes from"
-            )
+            message = f"{count} is not a sum of the numbers that it comes from"
+            yield case.problem("P8", f"usage.{name}", message)
 
 
 def _totals(places: list[Place]) -> set[int]:

@@ -734,11 +734,14 @@ class Texts:
             return (*separators, said_delta(None, text))
         return (*separators, ResponseDelta(refusal_delta=text))
 
-    def keep(self, block: object, name: str, value: str | None) -> Iterable[ResponseDelta]:
-        """The deltas of what is to be sent back byte for byte with the reasoning of *block*, or in its place."""
+    def keep(self, block: object, name: str, value: str | None, **facts: Any) -> Iterable[ResponseDelta]:
+        """The deltas of what is to be sent back byte for byte with the reasoning of *block*, or in its place.
+
+        The other *facts* about it go with it.
+        """
         if not value:
             return ()
-        last_text, segment = self._said, Segment(_REASONING, "", {name: value})
+        last_text, segment = self._said, Segment(_REASONING, "", {name: value, **facts})
         separators = () if last_text is None or last_text[1] is block else _apart(segment.type, last_text[0])
         return (*separators, self.insert(segment))
 

@@ -6,7 +6,7 @@ Facts: provider document "Anthropic Messages", sections 2 to 7.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -20,9 +20,11 @@ __all__ = [
     "CATEGORIES",
     "COUNTS",
     "DETAILS",
+    "ENCRYPTED",
     "ERRORS",
     "EVENTS",
     "FINISH_REASONS",
+    "FOREIGN_SEARCH",
     "LOCATIONS",
     "METRICS",
     "METRICS_COUNTS",
@@ -33,12 +35,13 @@ __all__ = [
     "PAUSES",
     "PIECES",
     "SERVER_TOOLS",
+    "SIGNERS",
     "STATE_BLOCKS",
     "TIERS",
     "UNMARKED",
     "WireBlock",
     "WirePiece",
-    "is_foreign_search",
+    "foreign_searches",
     "is_known_block",
     "is_server_call",
     "without_foreign_citations",
@@ -109,15 +112,24 @@ def is_server_call(type: str) -> bool:
     return type.endswith("_tool_use")
 
 
-def is_foreign_search(block: Any) -> bool:
-    """Whether *block* is the result of a web search by another server: its pages have no encrypted content."""
-    if not (
-        isinstance(block, dict) and block.get("type") == "web_search_tool_result" and "tool_use_id" in block
-    ):
-        return False
-    pages = block.get("content")
-    pages = pages if isinstance(pages, list) else []
-    return any(isinstance(page, dict) and page.get("encrypted_content") == "" for page in pages)
+def foreign_searches(blocks: Sequence[Any]) -> list[int]:
+    """Return the positions in *blocks* of the calls and results of web searches by another server.
+
+    Such a call has an id that a conversion has made of an item's, or pages without encrypted content.
+    """
+    searches: dict[int, Any] = {}
+    foreign: list[Any] = []
+    for place, block in enumerate(blocks):
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind in ("server_tool_use", "web_search_tool_result"):
+            searches[place] = id = block.get("id", block.get("tool_use_id"))
+            pages = block.get("content")
+            pages = pages if isinstance(pages, list) else ()
+            if str(id).startswith(FOREIGN_SEARCH) or any(
+                isinstance(page, dict) and page.get("encrypted_content") == "" for page in pages
+            ):
+                foreign.append(id)
+    return [place for place, id in searches.items() if id in foreign]
 
 
 def without_foreign_citations(block: Any) -> Any:
@@ -128,6 +140,13 @@ def without_foreign_citations(block: Any) -> Any:
     own = [one for one in citations if not (isinstance(one, dict) and one.get("encrypted_index") == "")]
     return block if len(own) == len(citations) else {**block, "citations": own}
 
+
+SIGNERS: Final = ("anthropic", "bedrock")
+"""The providers of Claude. Each takes the signatures and the encrypted reasoning of the others."""
+ENCRYPTED: Final = "crosswalk:encrypted:"
+"""The beginning of encrypted reasoning that is of another API than the body that holds it, as a conversion writes it."""
+FOREIGN_SEARCH: Final = "srvtoolu_ws_"
+"""The beginning of the id of a web search that a conversion has made of an item of Responses."""
 
 OPAQUE: Final[Mapping[str, str]] = MappingProxyType(
     {"thinking": "signature", "redacted_thinking": "encrypted"}

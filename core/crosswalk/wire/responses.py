@@ -12,12 +12,14 @@ from crosswalk.types.message import ContentPart, FilePart, ImagePart, TextPart, 
 from crosswalk.types.values import FinishReason, SegmentType
 from crosswalk.wire.chat import read_file, read_image, read_source
 from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.messages import ENCRYPTED
 
 __all__ = [
     "ANNOTATIONS",
     "BESIDE",
     "COUNTS",
     "DETAILS",
+    "ENCRYPTED",
     "ERRORS",
     "EVENTS",
     "FAMILIES",
@@ -30,6 +32,7 @@ __all__ = [
     "REPEATED",
     "REQUIRED",
     "SIGNED",
+    "STATUSES",
     "EventRole",
     "ItemRole",
     "WireEvent",
@@ -208,7 +211,7 @@ BESIDE: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 """The fields of an item besides its texts that are sent back with it, and the name of each in the segment's metadata."""
 
 SIGNED: Final = "crosswalk:signature:"
-"""The beginning of an ``encrypted_content`` that is the signature of another API's reasoning, as a conversion writes it."""
+"""The beginning of an ``encrypted_content`` that is Claude's signature of reasoning, as a conversion writes it."""
 
 REPEATED: Final = FrozenObject(
     {
@@ -345,7 +348,7 @@ _ITEM_FIELDS: Final = {
     "shell_call_command": ("shell_call", "command"),
     "shell_call_output_content": ("shell_call_output", "output"),
 }
-_STATUSES: Final = {
+STATUSES: Final = {
     "web_search_call": ("in_progress", "searching", "completed", "failed"),
     "x_search_call": ("in_progress", "searching", "completed", "failed"),  # xAI
     "file_search_call": ("in_progress", "searching", "completed", "failed"),
@@ -357,6 +360,7 @@ _STATUSES: Final = {
     "mcp_list_tools": ("in_progress", "completed", "failed"),
     "compaction": ("compacting",),
 }
+"""The statuses that events report of each type of item, in their order."""
 _NOTICES: Final = (
     "keepalive",  # undocumented; sent while the model is slow
     "response.audio.done",
@@ -384,7 +388,7 @@ def _events() -> Iterator[tuple[str, EventRole, str, str]]:
         yield f"response.{family}.delta", EventRole.FIELD, item, "delta"
         yield f"response.{family}.done", EventRole.FIELD, item, leaf
     yield "response.shell_call_command.added", EventRole.FIELD, "shell_call", "command"
-    for item, words in _STATUSES.items():
+    for item, words in STATUSES.items():
         for word in words:
             yield f"response.{item}.{word}", EventRole.STATUS, item, ""
     image_item = "image_generation_call"

@@ -46,6 +46,7 @@ def log(*why: str) -> None:
     Path("log.jsonl").write_bytes(lines(*records))
 
 
+@pytest.mark.untraced
 def test_an_upgrade_is_seen_accepted_and_seen_again(run: Run, wren: Wren) -> None:
     log("end", "end", "full", "end", "end", "end", "end")
     arguments = ["--part-size", 1, "--jobs", 1]
@@ -101,6 +102,7 @@ def test_answers_of_other_inputs_are_not_compared(run: Run, wren: Wren) -> None:
     assert (done.status, "log.jsonl: it is another file now; name the one" in done.err) == (2, True)
 
 
+@pytest.mark.untraced
 def test_inputs_under_other_names_are_the_same_inputs(run: Run, wren: Wren) -> None:
     """Moved, in two parts, with a reject, and in folders by day."""
     how = ["--part-size", 1, "--jobs", 1, "--partition-by", "day"]

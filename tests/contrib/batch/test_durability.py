@@ -42,6 +42,7 @@ def files_of(folder: str) -> list[Path]:
     return sorted(Path(folder).rglob("part-*.parquet"))
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("harm", [Path.unlink, empty])
 @pytest.mark.parametrize("place", [0, 2, -1])
 def test_a_part_that_is_missing_or_another_size_is_done_again(
@@ -172,6 +173,7 @@ def test_a_receipt_under_the_name_of_another_is_told(job: Callable[..., Any], na
     assert f"crosswalk-batch/{name}: it cannot be read: it is the receipt of part 0" in done.err
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("how", [[], ["--add"]])
 def test_parts_are_kept_if_all_receipts_are_lost(job: Callable[..., Any], run: Run, how: list[str]) -> None:
     job()
@@ -201,6 +203,7 @@ def test_parts_that_a_killed_run_left_before_its_first_receipt_are_done_again(
     assert contents("out") == before
 
 
+@pytest.mark.untraced
 def test_rows_that_no_receipt_names_are_told(job: Callable[..., Any], run: Run) -> None:
     job()
     Path("new.jsonl").write_bytes(lines(record(99)))
@@ -390,6 +393,7 @@ def test_a_job_reads_and_writes_object_storage(
     assert run("batch", s3("none"), "--output", "none").status == 2
 
 
+@pytest.mark.untraced
 @pytest.mark.filterwarnings("ignore")
 def test_a_stopped_job_goes_on_in_object_storage(
     run: Run, s3: Callable[[str], str], monkeypatch: pytest.MonkeyPatch

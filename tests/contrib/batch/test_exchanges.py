@@ -188,6 +188,7 @@ def test_the_layout_of_the_first_lines_is_that_of_the_log(run: Run) -> None:
     assert rows("out")[-1]["record_id"] == "r2"
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("limit", "status"), [(None, 0), ("0", 1), ("1", 0), ("50%", 0), ("49.9%", 1), ("0.5", 1)]
 )

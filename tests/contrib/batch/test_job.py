@@ -51,6 +51,7 @@ def log(*records: Any, name: str = "log.jsonl") -> Path:
     return file
 
 
+@pytest.mark.untraced
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_who_answered_is_told_by_each_answer_as_normalize_does(
@@ -131,6 +132,7 @@ def test_two_processes_write_the_same_bytes(run: Run, small: None) -> None:
     assert [row["number"] for row in rows("one")] == [*range(1, 13), *range(14, 22)]
 
 
+@pytest.mark.untraced
 def test_a_job_that_was_stopped_goes_on(run: Run, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
     log(*map(record, range(20)))
     run("batch", "log.jsonl", "--output", "whole", "--part-size", 1, "--jobs", 1)
@@ -401,6 +403,7 @@ def test_a_receipt_that_is_damaged_is_told_and_kept(run: Run, data: bytes) -> No
         assert file.read_bytes() == damaged
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "change",
     [{"files": []}, {"records": 9}, {"records": "x"}, {"inputs": 0}, {"run": "0"}, {"pieces": []}, {"new": 1}],
@@ -595,6 +598,7 @@ def test_a_stopped_job_goes_on_without_a_file_that_has_come(
 # -------------------------------------------------------------------------------------- logs that grow
 
 
+@pytest.mark.untraced
 def test_a_log_that_has_grown_counts_nothing_twice(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "MIB", 400)
     how = ("--output", "out", "--part-size", 1, "--jobs", 1, "--add")

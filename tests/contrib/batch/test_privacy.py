@@ -41,6 +41,7 @@ def files(folder: str) -> bytes:
     )
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("how", ["--no-content", "--hash-content"])
 def test_no_content_is_anywhere(run: Run, how: str) -> None:
     Path("log.jsonl").write_bytes(lines(*LOG))

@@ -103,6 +103,7 @@ def answers(log: list[Exchange]) -> list[tuple[Exchange, ChatResponse]]:
 Asked = tuple[list[Exchange], Ask]
 
 
+@pytest.mark.untraced
 def test_tokens_by_model_and_day(asked: Asked) -> None:
     log, ask = asked
     wanted: dict[tuple[str, str], list[int]] = {}

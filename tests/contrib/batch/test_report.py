@@ -11,6 +11,7 @@ import pytest
 from .conftest import Run, lines, record, rows
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("by", ["model,day", "vendor,status", "provider,hour", "finish", "error"])
 def test_columns_and_the_raw_log_give_the_same_report(run: Run, by: str) -> None:
     run("samples", ".")

@@ -263,6 +263,7 @@ def test_an_sdk_gives_the_same_and_the_record_is_what_normalize_says(
         assert KEY not in str((record.request.headers, record.url))
 
 
+@pytest.mark.untraced
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("sdk", SDKS)
 def test_a_stream_that_the_application_leaves(

@@ -335,6 +335,45 @@ def test_a_cookie_of_plain_words_is_no_credential(value: str) -> None:
     assert f"{value} is set".encode() in record.body
 
 
+@pytest.mark.parametrize("status", [200, 401])
+@pytest.mark.parametrize("begin", ["no key: ", '{"choices": [{"message": {"content": "It is '])
+@pytest.mark.parametrize("length", [12, len(PLAIN_KEY) - 1])
+def test_what_begins_a_credential_where_the_answer_was_cut_is_replaced(
+    status: int, begin: str, length: int
+) -> None:
+    seen: list[ObservedExchange] = []
+    with Watcher(seen.append, in_background=False, keep_bytes=len(begin) + length) as watcher:
+        exchange = watcher.begin(
+            "POST", "http://127.0.0.1:8000/v1/chat/completions", {"X-Api-Key": PLAIN_KEY}, b'{"model":"m"}'
+        )
+        assert exchange is not None
+        exchange.answered(status, {"content-type": "application/json"})
+        exchange.chunk((begin + PLAIN_KEY.upper() + '"}}]}').encode())
+        exchange.ended()
+    (record,) = seen
+    assert record.is_cut
+    assert record.body == f"{begin}<secret>".encode()
+    assert PLAIN_KEY[:12] not in all_of(record).lower()
+
+
+def test_what_begins_a_credential_in_pieces_where_the_answer_breaks_off_is_replaced() -> None:
+    pieces = [event(content=piece) for piece in SPLIT]
+    sent = {"X-Api-Key": PLAIN_KEY + "-and-more"}
+    record = observe(*pieces, headers=STREAM, sent=sent, end="abandoned")
+    assert record.response is not None
+    assert (record.response.text, record.body) == ("<secret>", b"<secret>")
+    other = observe(event(content=SPLIT[0]), headers=STREAM, sent=sent, end="abandoned")
+    assert other.body == event(content=SPLIT[0])
+    split = observe(event(content=PLAIN_KEY[4:]), headers=STREAM, sent=sent, end="abandoned")
+    assert split.response is not None
+    assert split.response.text == PLAIN_KEY[4:]
+
+
+def test_a_credential_in_another_case_is_replaced() -> None:
+    record = observe(refused(PLAIN_KEY.upper()), status=401, sent={"X-Api-Key": PLAIN_KEY})
+    assert record.body == refused("<secret>")
+
+
 def test_a_very_long_credential_is_replaced_by_its_beginning() -> None:
     secret = PLAIN_KEY * 2000
     record = observe(refused(secret[:17_000]), status=401, sent={"X-Api-Key": secret})

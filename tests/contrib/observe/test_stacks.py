@@ -313,6 +313,22 @@ def test_bodies_that_are_sent_as_they_are_read_are_not_kept(
     assert [record.request.body for record in seen] == [None, None, b'{"model": "tiny"}']
 
 
+@pytest.mark.filterwarnings("ignore:unread_data")
+def test_what_is_put_back_and_read_again_came_once(server: ReplayServer, watch: Watch, seen: Seen) -> None:
+    server.add(capture(STREAM))
+
+    async def run() -> bytes:
+        async with (
+            aiohttp.ClientSession(middlewares=[aiohttp_middleware(watch())]) as session,
+            session.post(server.url + CHAT, json=ASKED) as answer,
+        ):
+            begin = await answer.content.readexactly(50)
+            answer.content.unread_data(begin)
+            return await answer.content.readexactly(20) + await answer.content.read()
+
+    assert asyncio.run(run()) == seen.one.body == capture(STREAM).body
+
+
 def test_who_is_cancelled_may_read_on(server: ReplayServer, watch: Watch, seen: Seen) -> None:
     one = capture(STREAM)
     server.add(Answer.of_events([{"a": 1}]), Stall(after_events=1))

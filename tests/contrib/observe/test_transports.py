@@ -93,6 +93,7 @@ def test_a_response_has_the_times_and_the_attempt(
     assert attempt.extra == {"status": 200}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("status", [400, 401, 429, 500, 529])
 def test_an_error_status_is_an_error_response(
     status: int, client: Client, server: ReplayServer, watch: Watch, seen: Seen

@@ -60,6 +60,7 @@ def post(upstream: ReplayServer, path: str, provider: str, headers: list[tuple[s
     return asyncio.run(main())
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("path", "provider", "told", "lost"),
     [

@@ -57,6 +57,19 @@ def talk(
     return asyncio.run(main())
 
 
+def test_a_turn_is_named_as_the_client_has_it(upstream: ReplayServer) -> None:
+    late, system = {"role": "system", "content": "Late."}, {"role": "system", "content": "Be."}
+    bodies = [
+        ("responses", {"model": "tiny", "instructions": "Be.", "input": [HI, late, HI]}),
+        ("messages", {"model": "tiny", "system": "Be.", "messages": [HI, late, HI], "max_tokens": 9}),
+        ("chat", {"model": "tiny", "messages": [system, HI, late, HI]}),
+    ]
+    upstream.add(says("Fine."), times=None)
+    answers = talk(upstream, "perplexity", *(("alice", path, body) for path, body in bodies))
+    places = [answer.headers["x-crosswalk-dropped"].partition(": moved")[0] for answer in answers]
+    assert places == ["request.input[1]", "request.messages[1]", "request.messages[2]"]
+
+
 REFERENCE = {"type": "container_reference", "container_id": "kept"}
 CODE = {
     "type": "code_interpreter_call",
@@ -418,7 +431,9 @@ def test_reasoning_of_one_member_of_a_pool_goes_to_no_other(
     assert ["rs_1" in body for _, body in sent[1:]] == [True, True, False]
     assert "gAAAA" not in sent[-1][1]
     assert "Hello" in sent[-1][1]
-    assert "at another address" in answers[-1].headers["x-crosswalk-dropped"]
+    named = answers[-1].headers["x-crosswalk-dropped"]
+    assert named.startswith("request.previous_response_id: ")
+    assert "at another address" in named
 
 
 def test_reasoning_that_no_server_stores_is_not_named_by_its_id(upstream: ReplayServer) -> None:
@@ -506,6 +521,7 @@ def answer_to(client: openai.OpenAI, *, stream: bool, **more: Any) -> Response:
         return events.get_final_response()
 
 
+@pytest.mark.untraced
 @EACH_ANSWER
 def test_each_item_of_an_answer_can_be_referred_to(
     upstream: ReplayServer, provider: str, stream: bool, answer: Answer

@@ -104,6 +104,7 @@ CLIENTS: dict[str, Any] = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("path", CLIENTS)
 @pytest.mark.parametrize(
     "body",

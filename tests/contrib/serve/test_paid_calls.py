@@ -93,6 +93,7 @@ def calls_of(ask: Ask, config: Config, upstream: ReplayServer) -> int:
     return len(upstream.requests)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("ask", [openai_whole, openai_streamed, anthropic_streamed])
 @pytest.mark.parametrize(("answer", "faults"), MAY_BE_PAID, ids=str)
 def test_a_prompt_that_may_have_been_read_is_sent_once(
@@ -186,6 +187,7 @@ SPENT = [
 """What no repetition brings back: money, and limits of a day or longer."""
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "ask", [openai_whole, openai_streamed, openai_responses, openai_embeddings, anthropic_streamed]
 )
@@ -196,6 +198,7 @@ def test_what_is_spent_is_asked_for_once(upstream: ReplayServer, ask: Ask, answe
     assert calls_of(ask, config_at(upstream.url), upstream) == 1
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("ask", [openai_whole, anthropic_streamed, openai_embeddings])
 @pytest.mark.parametrize("answer", SPENT, ids=str)
 def test_the_next_endpoint_may_have_what_is_spent(upstream: ReplayServer, ask: Ask, answer: Answer) -> None:

@@ -196,6 +196,7 @@ def test_the_next_server_is_asked_after_a_failure(
         (Answer.failure(400, message="no sk-own"), 400, "no <secret>"),
         (Answer.failure(401, message="no"), 502, "has refused the gateway's credentials"),
         (Answer.failure(404, message="no such page"), 404, "no such page"),
+        (Answer.of_json({"error": {"message": "no idea"}}, status=600), 599, "no idea"),
         (Answer((b"<html>",), status=302), 502, "gave no answer"),
     ],
 )

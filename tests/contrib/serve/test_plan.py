@@ -172,6 +172,7 @@ def test_each_change_is_in_one_list_that_the_plan_the_command_and_the_gateway_sh
     assert key not in f"{plan!r} {plan} {plan.request.headers}"
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("what", "provider", "model", "named"),
     [

@@ -123,6 +123,7 @@ def test_a_stream_has_the_events_of_a_summary(
     assert [part.text for part in last.response.output[0].summary] == ["Hm. Paris."]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("more", ["", "reasoning_events: open-responses\n"])
 @pytest.mark.parametrize("headers", [{}, OPEN])
 @pytest.mark.parametrize("server", ["vllm", "reasoning_text", "reasoning"])

@@ -226,6 +226,7 @@ CLAUDE = [
 ]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("rules", ["anthropic"])
 @pytest.mark.parametrize("blocks", [CLAUDE, CLAUDE[:1] + CLAUDE[2:3], CLAUDE[:2]], ids=len)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -296,6 +297,7 @@ def test_a_client_of_gemini_may_spell_its_seal_in_the_other_base64(
     assert (lost != "request.max_tokens: 16384 is sent: the API needs it") is is_forged
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize("stream", [False, True])
 def test_no_two_answers_have_a_call_of_one_id(upstream: ReplayServer, path: str, stream: bool) -> None:
@@ -321,6 +323,7 @@ def test_after_a_stream_it_does_so_too(upstream: ReplayServer, path: str) -> Non
     assert SIGNATURE in orjson.dumps(body).decode()
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize("then", ["anthropic", "openai", "openai_responses", "deepseek", "vllm"])
 def test_nobody_else_gets_it(upstream: ReplayServer, path: str, then: str) -> None:
@@ -410,6 +413,30 @@ def test_a_seal_that_does_not_fit_is_left_out(gemini_server: ReplayServer, path:
     assert lost.partition("]: reasoning: ")[2].startswith(("its seal is not", "the client has changed"))
 
 
+@pytest.mark.parametrize("known_id", [True, False])
+@pytest.mark.parametrize("rules", ["openai_responses"])
+def test_a_seal_that_does_not_fit_leaves_no_reasoning_to_openai(
+    upstream: ReplayServer, known_id: bool
+) -> None:
+    spoken = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+    item = {**spoken, "content": [{"type": "output_text", "text": "Done.", "annotations": []}]}
+    reasoning = {"type": "reasoning", "id": "rs_made", "summary": [], "encrypted_content": "crosswalk001AAAA"}
+    if not known_id:
+        del reasoning["id"]
+    whole = {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "m"}
+    upstream.add(Answer.of_json({**whole, "output": [item], "usage": None}))
+
+    async def post() -> str:
+        models = f"tiny: {{provider: openai_responses, base_url: '{upstream.url}', api_key: k}}"
+        app = create_app(config_of(upstream, "on_unsupported: drop", models))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            answer = await client.post("/v1/responses", json=asked("/v1/responses", reasoning, item, HI))
+        return answer.headers.get("x-crosswalk-dropped", "")
+
+    assert "request.input[1]: reasoning: its seal is not of this gateway and key" in asyncio.run(post())
+    assert "reasoning" not in [one.get("type") for one in upstream.requests[-1].json()["input"]]
+
+
 @pytest.mark.parametrize(("keys", "is_same"), [(("k" * 24, "k" * 24), True), (("k" * 24, "l" * 24), False)])
 def test_a_seal_is_for_the_client_that_got_it(
     gemini_server: ReplayServer, keys: tuple[str, str], is_same: bool
@@ -448,6 +475,37 @@ def test_thinking_with_an_empty_signature_does_not_go_to_claude(upstream: Replay
     lost = asyncio.run(post())
     assert upstream.requests[-1].json()["messages"][1]["content"] == [signed, text]
     assert "request.messages[1].content[0]" in lost
+
+
+@pytest.mark.parametrize(
+    ("more", "lost"),
+    [
+        ({"signature": ""}, "request.messages[1].content[1]: thinking with an empty signature"),
+        ({}, "request.messages[1].content[0]: thinking with an empty signature"),
+    ],
+)
+def test_neither_a_false_seal_nor_an_empty_signature_goes_to_claude(
+    upstream: ReplayServer, more: dict[str, str], lost: str
+) -> None:
+    ok = {"id": "m", "type": "message", "role": "assistant", "model": "c", "content": [], "stop_reason": "end_turn", "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}  # fmt: skip
+    upstream.add(Answer.of_json(ok))
+    sealed = {"type": "thinking", "thinking": "", "signature": "crosswalk001AAAA"}
+    text = {"type": "text", "text": "Nine."}
+    turns = [
+        {"role": "assistant", "content": [sealed, {"type": "thinking", "thinking": "Hm.", **more}, text]},
+        HI,
+    ]
+
+    async def post() -> str:
+        models = f"tiny: {{provider: anthropic, base_url: '{upstream.url}', api_key: k}}"
+        app = create_app(config_of(upstream, "on_unsupported: drop", models))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            answer = await client.post("/v1/messages", json=asked("/v1/messages", *turns))
+        return answer.headers.get("x-crosswalk-dropped", "")
+
+    named = asyncio.run(post())
+    assert upstream.requests[-1].json()["messages"][1]["content"] == [text]
+    assert lost in named
 
 
 def test_a_seal_of_another_version_is_left_out(

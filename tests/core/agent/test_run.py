@@ -21,6 +21,7 @@ from crosswalk import (
 )
 from crosswalk.agent import (
     Agent,
+    AgentError,
     AgentOutcome,
     AgentResponse,
     AgentRun,
@@ -203,15 +204,17 @@ def test_a_stop_before_anything_came(server: ReplayServer, run: Run) -> None:
         never.stop()
         assert [_ async for _ in never] == []
         assert (never.turns, never.conversation) == ((), ())
-        with pytest.raises(ResponseValidationError, match="at least one turn"):
-            _ = never.response
+        assert never.response.outcome is AgentOutcome.CANCELLED
+        with pytest.raises(ResponseValidationError, match="no turns yet"):
+            _ = Agent(service).run("Why?").response
         waiting = Agent(service).run("Why?")
         task = asyncio.ensure_future(collect(waiting))
         while not server.requests:
             await asyncio.sleep(0.001)
         waiting.stop()
-        with pytest.raises(ResponseValidationError):
-            await task
+        assert (await task).outcome is waiting.response.outcome is AgentOutcome.CANCELLED
+        with pytest.raises(AgentError, match="no answer after 0 turns: cancelled"):
+            waiting.response.unwrap()
         assert (await Agent(service).resume(waiting).finish()).outcome is AgentOutcome.ANSWERED
 
     run(use)
@@ -229,6 +232,7 @@ def test_a_cancellation_that_comes_with_a_stop_gets_through(server: ReplayServer
         task.cancel()
         await asyncio.wait({task})
         assert task.cancelled()
+        assert (waiting.response.outcome, waiting.turns) == (AgentOutcome.CANCELLED, ())
 
     run(use)
 

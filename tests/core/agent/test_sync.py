@@ -97,6 +97,18 @@ def test_ctrl_c_keeps_what_was_done(server: ReplayServer, service: SyncLLMServic
     assert paid == [5]
 
 
+def test_ctrl_c_in_the_first_answer_leaves_a_cancelled_run() -> None:
+    class Interrupting:
+        def started(self, _: object) -> Any:
+            raise KeyboardInterrupt
+
+    with SyncLLMService("vllm:m", base_url="http://127.0.0.1:9", observers=[Interrupting()]) as service:
+        run = SyncAgent(service).run("?")
+        with pytest.raises(KeyboardInterrupt):
+            run.finish()
+    assert (run.response.outcome, run.turns) == (AgentOutcome.CANCELLED, ())
+
+
 @pytest.mark.parametrize("how", ["stop", "close"])
 def test_a_stop_in_the_middle_of_an_answer(server: ReplayServer, service: SyncLLMService, how: str) -> None:
     server.add(STREAM, Stall(after_events=8)).add(STREAM)

@@ -47,6 +47,7 @@ def lossy(provider: Callable[[object, str], str]) -> str:
     return provider(Lossy(), "lossy")
 
 
+@pytest.mark.untraced
 def test_a_sound_provider_passes(run: Run) -> None:
     file = OLLAMA / "chat_length.response.json"
     stream = OLLAMA / "chat_length_stream.response.ndjson"

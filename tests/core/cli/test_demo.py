@@ -29,6 +29,7 @@ def test_it_shows_one_answer_of_each_server_without_a_network(
     assert "> crosswalk ask --provider ollama --model tiny-go 'Please answer. mode:think.'" in done.err
 
 
+@pytest.mark.untraced
 def test_it_shows_one_form_nothing_lost_and_cut_streams_refused(run: Run) -> None:
     done = run("demo")
     assert [line.split() for line in done.out.splitlines()[-3:]] == [

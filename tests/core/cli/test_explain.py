@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 import pytest
 
 from crosswalk import ResponseDelta
-from crosswalk.plugins import hookimpl
+from crosswalk.plugin.registry import registry
+from crosswalk.plugins import FINISH, TEXT, FieldTable, TableDialect, hookimpl
 
 from .conftest import ROOT, Done, line
 
@@ -179,3 +180,28 @@ def test_a_lost_leaf_is_shown_and_fails(
     done = run("explain", "a.json", "--provider", provider(Deaf(), "deaf"), *options)
     assert done.status == 1
     assert ("not mapped: the value is lost" in done.out) or '"lost": true' in done.out
+
+
+class Letter(TableDialect):
+    """A server whose events are JSON in a text."""
+
+    title = "Letter"
+    nested: ClassVar[dict[str, str]] = {"result": "json"}
+    fields = FieldTable({"result.said": TEXT, "result.why": FINISH})
+
+
+def test_what_is_inside_a_text_is_explained(run: Run, tmp_path: Path) -> None:
+    plugin = Letter()
+    registry.register(plugin, "letter")
+    (tmp_path / "talk.response.json").write_text(
+        '{"result": "{\\"said\\": \\"Hi\\", \\"why\\": \\"stop\\"}"}'
+    )
+    try:
+        rows = explained(run, tmp_path / "talk.response.json", "--provider", "letter")
+    finally:
+        registry.unregister(plugin, "letter")
+    assert {path: row["value"].strip('"') for (_, path), row in rows.items()} == {
+        "result.said": "Hi",
+        "result.why": "stop",
+    }
+    assert ("typed", "message.content") in effects(rows[1, "result.said"])

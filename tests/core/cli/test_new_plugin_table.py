@@ -143,6 +143,7 @@ data: [DONE]
 CHATS = {"talk.response.json": CHAT, "talk_stream.response.sse": CHAT_STREAM}
 
 
+@pytest.mark.untraced
 def test_chat_completions_get_a_plugin_on_their_class(
     draft: Callable[[dict[str, bytes]], Path], tmp_path: Path
 ) -> None:

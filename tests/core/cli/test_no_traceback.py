@@ -170,6 +170,7 @@ def test_a_server_that_does_not_run_is_one_line(
     assert done.err == {"ask": f"crosswalk ask: {said}", "chat": f"crosswalk: {said}0 turns\n"}[command]
 
 
+@pytest.mark.untraced
 @pytest.mark.usefixtures("at_once", "server")
 @pytest.mark.parametrize("argv", NO_SERVER, ids=" ".join)
 @pytest.mark.parametrize("address", NO_ADDRESS)

@@ -669,6 +669,7 @@ def test_a_process_that_dies_is_one_line(
     )
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "command", ["normalize", "normalize --stream", "convert --to anthropic", "store", "diff"]
 )

@@ -7,6 +7,7 @@ import select
 import signal
 import socketserver
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import asynccontextmanager, suppress
@@ -31,6 +32,14 @@ VLLM = ROOT / "tests/captures/vllm"
 WHOLE = load_capture(VLLM / "reasoning_chat_think.response.json")
 STREAMED = load_capture(VLLM / "reasoning_chat_think_stream.response.sse")
 NATIVE = load_capture(ROOT / "tests/captures/ollama/go_chat_stop_stream.response.ndjson")
+
+
+@pytest.fixture(autouse=True)
+def kept(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The system's temporary folder, where an answer is kept that could not be stored."""
+    folder = tmp_path_factory.mktemp("kept")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
 def recorded(folder: Path | str = "caps") -> dict[str, Any]:
@@ -387,7 +396,7 @@ def rescued(done: Done) -> Path:
 
 
 def test_a_full_disk_keeps_the_answer_elsewhere_and_the_name_free(
-    run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch
+    run: Run, server: ReplayServer, monkeypatch: pytest.MonkeyPatch, kept: Path
 ) -> None:
     server.add(STREAMED, times=2)
     arguments = ["record", *to(server), "--output", "caps", "--name", "n", "Hi"]
@@ -396,6 +405,7 @@ def test_a_full_disk_keeps_the_answer_elsewhere_and_the_name_free(
         done = run(*arguments)
     assert (done.status, done.out) == (1, "")
     assert "No space left on device" in done.err
+    assert list(kept.iterdir()) == [rescued(done)]
     assert rescued(done).read_bytes() == STREAMED.body
     assert list(Path("caps").iterdir()) == []
     assert run(*arguments).status == 0

@@ -186,6 +186,30 @@ def test_the_rows_of_a_table_are_shown_with_the_captures_that_show_them(
     ]
 
 
+class Ticker(Heron):
+    """The same with rows by place."""
+
+    fields = FieldTable({"[0]": TEXT, "[1][0].why": FINISH, "[2]": same("tick")})
+
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        return Recognition.CERTAIN
+
+
+def test_the_rows_by_place_are_shown_too(
+    run: Run, tmp_path: Path, provider: Callable[[object, str], str]
+) -> None:
+    name = provider(Ticker(), "ticker")
+    (tmp_path / "a.json").write_text('["a", [{"why": "stop"}]]')
+    (tmp_path / "b.ndjson").write_text('{"a": 1}\n')
+    rows = tables(run("table", name, "a.json", "b.ndjson", "--format", "markdown").out)["Fields of Ticker"]
+    assert rows[1:] == [
+        ["`[0]`", "`text`", "1"],
+        ["`[1][0].why`", "`finish_reason`", "1"],
+        ["`[2]`", "`always tick`", "0"],
+    ]
+
+
 def test_a_table_of_one_dialect_is_shown_by_its_own_captures(run: Run, captures: Captures) -> None:
     chat = {"id": "c", "choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}]}
     captures("a", line())
@@ -228,6 +252,7 @@ def test_the_captures_of_the_provider_s_package_come_first(
     assert "/api/chat, whole" in done.out
 
 
+@pytest.mark.untraced
 def test_the_captures_that_come_with_crosswalk_are_the_last_resort(run: Run) -> None:
     done = run("table", "zai")
     assert done.status == 0

@@ -71,6 +71,7 @@ def test_every_field_is_set(cls: Any, document: bytes) -> None:
     assert unset <= alone | worked_out.get(cls, set())
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("row", REFUSALS, ids=lambda row: f"{row['type']}-{row['role'] or ''}-{row['key']}")
 def test_a_wrong_leaf_is_named_with_its_path(row: dict[str, Any]) -> None:
     """Under each key in turn each kind of JSON value, and none at all."""

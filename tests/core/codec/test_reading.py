@@ -393,6 +393,7 @@ def test_only_canonical_types_are_read(cls: Any) -> None:
         from_json(b"{}", cls)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("depth", range(100, 511, 10))
 def test_deep_nesting(depth: int) -> None:
     """A document nested as deep as JSON is parsed is read or refused, without a bare RecursionError."""

@@ -106,6 +106,12 @@ def test_another_action_is_named(action: dict[str, Any]) -> None:
     assert into(openai(item(action=action)), MESSAGES)["content"] == []
 
 
+def test_a_search_of_another_id_has_one_that_no_search_of_claude_has() -> None:
+    back = into(openai(item(id="x1", action={"type": "search", "query": "tide"})), MESSAGES)
+    assert back["content"][0]["id"] == "srvtoolu_ws_x1"
+    assert into(back, RESPONSES)["output"][0]["id"] == "ws_x1"
+
+
 def test_a_source_that_is_no_page_is_left_out() -> None:
     sources = [{"type": "api", "name": "oai-weather"}, {"type": "url", "url": "https://x.test/a"}]
     _, found = into(openai(item(action={"type": "search", "query": "q", "sources": sources})), MESSAGES)[
@@ -132,6 +138,33 @@ def test_a_stream_says_when_a_search_begins_and_ends() -> None:
     assert events[2]["item"] == item(
         id="ws_srvtoolu_1", status="in_progress", action={"type": "search", "query": "tide"}
     )
+
+
+SEARCHED = {"type": "search", "query": "tide"}
+MCP = {"type": "mcp_call", "id": "mcp_1", "server_label": "s", "name": "n", "arguments": "{}"}
+
+
+@pytest.mark.parametrize(
+    ("one", "steps"),
+    [
+        (item(action=SEARCHED), ["in_progress", "searching", "completed"]),
+        (item(action=SEARCHED, status="failed"), ["in_progress", "searching"]),
+        ({**MCP, "status": "completed"}, ["in_progress", "completed"]),
+        ({**MCP, "status": "failed"}, ["in_progress", "failed"]),
+        ({"type": "compaction", "id": "cmp_1", "encrypted_content": "zz"}, []),
+    ],
+)
+def test_a_stream_of_a_whole_answer_says_the_steps_of_its_tools(
+    one: dict[str, Any], steps: list[str]
+) -> None:
+    events = events_of(read(openai(one)), RESPONSES)
+    kinds = [event["type"].removeprefix("response.") for event in events]
+    assert kinds[2:-1] == [
+        "output_item.added",
+        *(f"{one['type']}.{word}" for word in steps),
+        "output_item.done",
+    ]
+    assert {event["item_id"] for event in events[3 : 3 + len(steps)]} <= {one["id"]}
 
 
 def test_a_citation_stays_with_its_text() -> None:
@@ -226,6 +259,25 @@ def test_a_search_of_another_server_does_not_go_to_claude() -> None:
     assert [one.field for one in request.dropped] == [*places, "messages[1].content[].citations"]
 
 
+FOREIGN_CALL, FOREIGN_FOUND = FOREIGN
+PAUSED = {**CALL, "id": "srvtoolu_2"}
+
+
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        ([FOREIGN_CALL, TEXT], [TEXT]),
+        ([FOREIGN_CALL, {**FOREIGN_FOUND, "content": ERROR}, TEXT], [TEXT]),
+        ([FOREIGN_CALL, {**FOREIGN_FOUND, "content": []}, TEXT, PAUSED], [TEXT, PAUSED]),
+        ([{"type": "text", "text": " "}, *FOREIGN], [{"type": "text", "text": "(no answer)"}]),
+        (FOREIGN, [{"type": "text", "text": "(no answer)"}]),
+    ],
+)
+def test_no_half_of_a_search_of_another_server_goes_to_claude(said: list[Any], sent: list[Any]) -> None:
+    messages = [HI, {"role": "assistant", "content": said}, HI]
+    assert asked({"max_tokens": 9, "messages": messages}, "anthropic").body["messages"][1]["content"] == sent
+
+
 def test_a_block_that_is_no_object_is_refused() -> None:
     with pytest.raises(ResponseValidationError, match=r"messages\[1\].content\[1\]"):
         asked(
@@ -250,6 +302,84 @@ def test_signed_reasoning_of_another_api_does_not_go_to_openai() -> None:
     request = asked({"input": [HI, *output, HI]}, "openai_responses")
     assert [one["type"] for one in request.body["input"][1:-1]] == ["message"]
     assert [one.field for one in request.dropped] == ["input[1]"]
+
+
+def test_signed_reasoning_comes_back_to_claude() -> None:
+    thoughts = [thought("Hm.", "aa"), thought("", "bb")]
+    output = into(claude(*thoughts, CALL, FOUND, CITED), RESPONSES)["output"]
+    request = asked({"input": [HI, *output, HI]}, "anthropic")
+    assert request.body["messages"][1]["content"] == [*thoughts, {"type": "text", "text": "High."}]
+    lost = str(request.dropped)
+    assert "citations of another provider" in lost
+    assert "a server tool of another provider" in lost
+    assert "reasoning" not in lost
+
+
+def test_a_signature_of_another_model_than_claude_is_named() -> None:
+    part = {"text": "Hm.", "thought": True, "thoughtSignature": "gg"}
+    body = {"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}]}
+    answer = normalize(orjson.dumps(body), "gemini")
+    conversion = convert(answer, RESPONSES)
+    assert orjson.loads(conversion.value)["output"][0].get("encrypted_content") is None
+    assert conversion.report.names("segments[0].metadata.signature")
+
+
+MARK = "crosswalk:encrypted:"
+HIDDEN = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ee"}
+REDACTED = {"type": "redacted_thinking", "data": "cc"}
+SAID = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+SAID_ITEM = {**SAID, "content": [{"type": "output_text", "text": "At nine.", "annotations": []}]}
+
+
+def test_encrypted_reasoning_is_marked_in_the_body_of_another_api() -> None:
+    there = into(openai(HIDDEN, SAID_ITEM), MESSAGES)
+    assert there["content"][0] == {"type": "redacted_thinking", "data": f"{MARK}ee"}
+    assert into(there, RESPONSES)["output"][0]["encrypted_content"] == "ee"
+    again = from_json(to_json(read(there)), ChatResponse)  # without its bytes
+    assert orjson.loads(convert(again, MESSAGES).value)["content"][0] == there["content"][0]
+    other = into(claude(REDACTED, TEXT), RESPONSES)
+    assert other["output"][0]["encrypted_content"] == f"{MARK}cc"
+    assert into(other, MESSAGES)["content"][0] == REDACTED
+
+
+def test_claude_of_another_cloud_keeps_its_encrypted_reasoning() -> None:
+    content = [{"reasoningContent": {"redactedContent": "cc"}}, {"text": "At nine."}]
+    end = {"stopReason": "end_turn", "usage": {"inputTokens": 1, "outputTokens": 1}}
+    body = {"output": {"message": {"role": "assistant", "content": content}}, **end}
+    answer = normalize(orjson.dumps(body), "bedrock")
+    assert orjson.loads(convert(answer, MESSAGES).value)["content"][0] == REDACTED
+
+
+@pytest.mark.parametrize("data", [f"{MARK}ee", "gAAAAABee"])
+def test_encrypted_reasoning_of_openai_does_not_go_to_claude(data: str) -> None:
+    content = [REDACTED, {**REDACTED, "data": data}, TEXT]
+    request = asked(
+        {"messages": [HI, {"role": "assistant", "content": content}, HI], "max_tokens": 9}, "anthropic"
+    )
+    assert request.body["messages"][1]["content"] == [REDACTED, TEXT]
+    assert [one.field for one in request.dropped] == ["messages[1].content[1]"]
+
+
+def test_encrypted_reasoning_of_claude_does_not_go_to_openai() -> None:
+    output = into(claude(REDACTED, TEXT), RESPONSES)["output"]
+    request = asked({"input": [HI, *output, HI]}, "openai_responses")
+    assert [one["type"] for one in request.body["input"][1:-1]] == ["message"]
+    assert [one.field for one in request.dropped] == ["input[1]"]
+
+
+@pytest.mark.parametrize(
+    ("body", "provider"),
+    [
+        ({**claude(REDACTED, TEXT), "content": [{**REDACTED, "data": f"{MARK}ee"}, TEXT]}, "anthropic"),
+        (openai({**HIDDEN, "encrypted_content": f"{MARK}cc"}, SAID_ITEM), "openai_responses"),
+    ],
+)
+def test_marked_reasoning_in_an_answer_goes_to_nobody(body: dict[str, Any], provider: str) -> None:
+    turns = [ChatMessage.user("Hi"), read(body), ChatMessage.user("Hi")]
+    built = build_http_request(ChatRequest(turns, model="m", provider=provider), provider)
+    assert "redacted" not in str(built.body)
+    assert "encrypted" not in str(built.body)
+    assert "reasoning of another provider" in str(built.dropped)
 
 
 def test_signed_reasoning_in_an_answer_does_not_go_to_openai() -> None:

@@ -120,6 +120,7 @@ class CountsChoices(type(vllm)):  # type: ignore[misc]
         return super().choice_deltas(*arguments, **options)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("dialect", [CountsEvents, CountsChoices])
 @cuts
 def test_a_subclass_that_overrides_a_reading_method_gets_every_event(dialect: Any, cut: Cut) -> None:
@@ -137,6 +138,7 @@ def test_a_subclass_that_overrides_a_reading_method_gets_every_event(dialect: An
 LONGEST = max(len(line) for line in STREAM.split(b"\n"))
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("name", "size", "error"),
     [

@@ -131,6 +131,7 @@ SHAPES: list[tuple[int | None, Any, ErrorKind, str, str | None, bool]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("status", "said", "kind", "message", "code", "retryable"), SHAPES, ids=lambda value: str(value)[:50]
 )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from crosswalk import ChatResponse, Registry, normalize
+from crosswalk import ChatResponse, Registry, normalize, normalize_stream
 from crosswalk.errors import (
     ErrorInfo,
     ErrorKind,
@@ -45,6 +45,7 @@ from crosswalk.plugins import (
     hookimpl,
     same,
     take_string,
+    thaw,
     unknown_event,
 )
 
@@ -312,10 +313,72 @@ def test_a_path_with_a_row_leads_to_no_other() -> None:
         FieldTable({"say": TEXT, "say.text": TEXT})
 
 
-@pytest.mark.parametrize("path", ["", "say..text", ".text", "a[2]", "[2].text", "[]", "a[].[1]"])
+@pytest.mark.parametrize("path", ["", "say..text", ".text", "a[x]", "[2", "[]", "a[].[1]"])
 def test_a_path_that_leads_nowhere_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"{path!r} is no path of a row")):
         FieldTable({path: TEXT})
+
+
+PLACES = FieldTable(
+    {"[0]": same("tick"), "[1]": TEXT, "[2][0].why": FINISH, "[3]": count("completion_tokens"), "[4]": calls(),
+     "[5][][1]": REASONING}
+)  # fmt: skip
+
+
+class Ticker(TableDialect):
+    """A server whose events are arrays."""
+
+    title = "Ticker"
+    fields = PLACES
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"done": FinishReason.STOP}
+
+
+def ticked(*events: Any) -> ChatResponse:
+    registry = Registry(installed=[], environ={})
+    registry.register(Ticker(), "ticker")
+    body = b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in events)
+    stream = normalize_stream([body], "ticker", registry=registry)
+    assert [*stream]
+    return stream.response
+
+
+def test_a_place_in_an_array_has_a_row() -> None:
+    call = {"id": "c", "name": "look", "arguments": {}}
+    response = ticked(
+        ["tick", "Hel", None, None, [call], [["a", "Hm"], ["b", "."]]],
+        ["tick", "lo", None, 4, None, None, "more"],
+        ["tock", None, [{"why": "done"}]],
+    )
+    assert (response.text, response.reasoning, response.finish_reason) == ("Hello", "Hm.", "tool_calls")
+    assert response.usage.completion_tokens == 4
+    assert [one.name for one in response.message.tool_calls or ()] == ["look"]
+    left = thaw(response.metadata.extensions["event"])
+    assert [item for item in left if item is not None] == [[["a", None], ["b", None]], "more", "tock"]
+
+
+@pytest.mark.parametrize(
+    ("event", "place"),
+    [
+        (["tick", 7], "[1]"),
+        (["tick", "x", {}], "[2]"),
+        (["tick", "x", [{"why": 1}]], "[2][0].why"),
+        (["tick", "x", None, None, None, [["a", 3]]], "[5][0][1]"),
+        (["tick", "x", None, None, None, ["a"]], "[5]"),
+    ],
+)
+def test_a_wrong_type_at_a_place_is_told_with_the_place(event: Any, place: str) -> None:
+    with pytest.raises(WireTypeError) as caught:
+        ticked(event)
+    assert caught.value.place == f"event 1, {place}"
+    with pytest.raises(UnknownEventError):
+        ticked([])
+
+
+def test_an_array_has_places_and_an_object_has_keys() -> None:
+    assert FieldTable({"[1]": TEXT, "[2].say": TEXT}).text_paths == ()
+    assert FieldTable({"rows[][1]": TEXT}).text_paths == ("rows[0][1]",)
+    with pytest.raises(ValueError, match="an object has no places, and an array no keys"):
+        FieldTable({"a[1]": TEXT, "a.b": TEXT})
 
 
 def test_a_count_that_there_is_not_is_refused_with_the_nearest() -> None:
@@ -355,6 +418,41 @@ def test_an_attribute_of_another_type_is_named_with_its_form(
         PluginError, match=re.escape(f"provider 'wrong': provider_info failed: TypeError: {message}")
     ):
         normalize(b'{"text":"x"}', "wrong", registry=registry)
+
+
+def test_an_attribute_with_nearly_the_name_of_a_declaration_is_warned_of() -> None:
+    words = {
+        "finish_reason": {},
+        "sentinal": True,
+        "repeat_finish": True,
+        "mark": ("text",),
+        "own": 1,
+        "_field": 2,
+    }
+    registry = Registry(installed=[], environ={})
+    registry.register(type("Near", (Heron,), words)(), "near")
+    with pytest.warns(UserWarning, match="declares nothing") as caught:
+        registry.mapper("near")
+    assert [str(warning.message) for warning in caught] == [
+        "Near.finish_reason declares nothing, did you mean 'finish_reasons'?",
+        "Near.sentinal declares nothing, did you mean 'sentinel'?",
+        "Near.repeat_finish declares nothing, did you mean 'repeats_finish'?",
+    ]
+
+
+def test_a_function_of_a_row_gets_four_arguments() -> None:
+    with pytest.raises(
+        TypeError, match="<lambda>, of the row 'text', gets holder, key, said, state: too many"
+    ):
+        FieldRow("text", lambda holder, key: None)  # type: ignore[arg-type, misc]
+    with pytest.raises(TypeError, match="str, of the row 'text', gets"):
+        FieldRow("text", "text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("keys", [{"id": 5}, {"name": None}, {"arguments": ["args"]}, {"function": 1}])
+def test_the_keys_of_a_call_are_strings(keys: Any) -> None:
+    with pytest.raises(TypeError, match="the keys of a call are strings"):
+        calls(**keys)
 
 
 @pytest.mark.parametrize(

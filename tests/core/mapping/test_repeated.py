@@ -214,6 +214,7 @@ STREAMS: dict[str, Callable[[str], bytes]] = {
 }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("given", EXACT)
 @pytest.mark.parametrize("size", [1, 7, None])
 @pytest.mark.parametrize("provider", BODIES)
@@ -224,6 +225,7 @@ def test_a_body_gives_the_arguments_as_they_were_sent(provider: str, size: int |
     assert [call.arguments for call in normalize(payload, provider).tool_calls] == [given]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("given", EXACT)
 @pytest.mark.parametrize("size", [1, 7, None])
 @pytest.mark.parametrize("provider", STREAMS)

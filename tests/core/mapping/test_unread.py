@@ -71,6 +71,7 @@ def bodies() -> Iterator[tuple[str, Path]]:
 BODIES = list(bodies())
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("provider", "path"), BODIES, ids=lambda value: getattr(value, "stem", value))
 def test_a_renamed_text_of_a_shipped_provider_is_told(provider: str, path: Path) -> None:
     text = normalize(path.read_bytes(), provider).text

@@ -27,6 +27,7 @@ SHIPPED = sorted(
 )
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("name", face.__all__)
 def test_every_name_is_there(name: str) -> None:
     """Also those that are loaded when they are first used."""
@@ -78,6 +79,7 @@ def test_reading_loads_no_service(provider: str) -> None:
     assert done.stdout.split() == []
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_the_shipped_plugins_use_what_a_stranger_may_use(file: Path) -> None:
     """They import ``crosswalk.plugins`` and nothing else of Crosswalk, wherever the import is."""

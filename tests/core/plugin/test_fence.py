@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from crosswalk import normalize
-from crosswalk.errors import PluginError
+from crosswalk import detect, normalize
+from crosswalk.errors import DetectionError, PluginError
 from crosswalk.plugin.registry import ENTRY_POINT_GROUP, Registry
 from crosswalk.plugins import (
     API,
@@ -81,6 +81,46 @@ def test_a_decoder_that_does_anything_is_a_plugin_that_failed(name: str, late: b
         read(Plain(lambda start, limits, kind: Odd(act, late=late)), ndjson({"text": "x"}))
 
 
+class OldDecoder(PushDecoder):
+    """As nobody has described it."""
+
+    def read(self, chunk: bytes) -> None:  # type: ignore[override]
+        del chunk
+
+
+def test_a_decoder_of_other_arguments_is_told_which() -> None:
+    told = r"failed with TypeError \(OldDecoder.read\(\) takes 2 positional arguments but 3 were given\) in decode"
+    with pytest.raises(PluginError, match=told):
+        read(Plain(lambda start, limits, kind: OldDecoder()), ndjson({"text": "x"}))
+
+
+class Leaver(Plain):
+    @hookimpl
+    def map_delta(self, event: Any, state: Any) -> list[ResponseDelta]:
+        leave()
+        return []
+
+
+def test_a_hook_that_ends_the_program_is_told_with_its_line() -> None:
+    with pytest.raises(PluginError, match=r"failed with SystemExit in leave, line \d+ of test_fence.py"):
+        read(Leaver(), ndjson({"text": "x"}))
+
+
+class Unsure(Plain):
+    @hookimpl
+    def recognizes(self, event: Any) -> Recognition:
+        return Recognition(event["sure"])
+
+
+def test_a_recognizes_that_failed_is_named_if_nobody_recognizes_the_answer() -> None:
+    known = registry_of(unsure=Unsure(), plain=Plain())
+    with pytest.raises(DetectionError) as caught:
+        detect([{"text": "x"}, {"text": "y"}], known)
+    told = "name one of: plain, unsure; recognizes of 'unsure' failed with KeyError in recognizes, line "
+    assert told in str(caught.value)
+    assert detect([{"text": "x"}, {"sure": 2}], known) == "unsure"
+
+
 class NoList(NDJSONDecoder):
     def decode(self, chunk: bytes) -> Any:
         return None
@@ -142,7 +182,7 @@ SIGNATURES = {
         "provider_info": (),
     }
 }
-SIGNATURES[1, 2] = SIGNATURES[1, 1]
+SIGNATURES[1, 3] = SIGNATURES[1, 2] = SIGNATURES[1, 1]
 """What hooks get, by the version of the API that said so. Another argument raises the minor, and is a new row here."""
 
 
@@ -168,6 +208,19 @@ class LeavesCircle(Plain):
         return super().map_delta(event, state)
 
 
+class KeepsTwo(Plain):
+    """The second extensions hold the first, and the first the second."""
+
+    @hookimpl
+    def extensions(self, event: Any, state: Any) -> dict[str, Any]:
+        earlier = state.own(dict)
+        kept = {"one": {}} if not earlier else {"two": earlier["kept"]}
+        if earlier:
+            earlier["kept"]["one"]["self"] = kept
+        earlier["kept"] = kept
+        return kept
+
+
 class KeepsCircle(Plain):
     @hookimpl
     def extensions(self, event: Any, state: Any) -> dict[str, Any]:
@@ -176,14 +229,24 @@ class KeepsCircle(Plain):
 
 @pytest.mark.parametrize(
     ("plugin", "message"),
-    [(LeavesCircle(), "a value that holds itself"), (KeepsCircle(), "what is not JSON")],
-    ids=["event", "extensions"],
+    [
+        (LeavesCircle(), "left in the event a value that holds itself"),
+        (KeepsCircle(), "left in the extensions a value that holds itself"),
+        (KeepsTwo(), "left in the extensions a value that holds itself"),
+    ],
+    ids=["event", "extensions", "two"],
 )
 def test_a_value_that_holds_itself_is_the_plugins_fault(plugin: Any, message: str) -> None:
     with pytest.raises(PluginError, match=message):
-        read(plugin, ndjson({"text": "x"}))
+        read(plugin, ndjson({"text": "x", "end": 1}, {"text": "y", "end": 2}))
 
 
+def test_a_single_value_that_holds_itself_is_the_plugins_fault() -> None:
+    with pytest.raises(PluginError, match="left in the extensions what is not JSON"):
+        read(KeepsCircle(), ndjson({"text": "x"}))
+
+
+@pytest.mark.untraced
 def test_a_deep_value_has_an_end() -> None:
     deep: Any = []
     for _ in range(500):
@@ -270,7 +333,8 @@ def problems(plugin: Any, **options: Any) -> list[str]:
 def test_the_kit_refuses_what_a_broken_framing_reads(message: str) -> None:
     act = next(act for act, one in ODD.values() if one == message)
     found = problems(Plain(lambda start, limits, kind: Odd(act, late=False)))
-    assert found == [f"P4 case, as it is: refused: PluginError: provider 'toy': {message}"]
+    place = f" in leave, line {leave.__code__.co_firstlineno + 1} of test_fence.py" if act is leave else ""
+    assert found == [f"P4 case, as it is: refused: PluginError: provider 'toy': {message}{place}"]
     found = problems(Plain(lambda start, limits, kind: 7))
     assert found == [
         "P4 case, as it is: refused: PluginError: provider 'toy': its framing gave int, not a decoder"

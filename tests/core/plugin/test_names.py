@@ -88,6 +88,13 @@ def test_a_server_at_an_address_is_recognized_by_the_owner_of_its_models(owner: 
             assert service.complete("Hi").metadata.provider_id == provider
 
 
+@pytest.mark.parametrize(("field", "wanted"), [("otel", "str or None"), ("prices", "str or None"),
+                                               ("vendors", "a tuple of strings"), ("owners", "a tuple of strings")])  # fmt: skip
+def test_a_name_of_another_type_is_refused(field: str, wanted: str) -> None:
+    with pytest.raises(TypeError, match=wanted):
+        Names(**{field: 5})  # type: ignore[arg-type]
+
+
 def test_a_name_is_a_tuple_of_strings_and_needs_no_installed_plugin() -> None:
     with pytest.raises(TypeError, match="a tuple of strings"):
         Names(vendors="kelp")  # type: ignore[arg-type]

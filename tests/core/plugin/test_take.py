@@ -224,3 +224,9 @@ def test_a_number_outside_its_bounds_stays_and_is_noted(value: Any, taken: float
     assert state.accept_number(event, "seconds", minimum=0, maximum=60) == taken
     assert event == ({} if taken is not None else {"seconds": value})
     assert mistyped() == ([] if taken is not None else [(event, "seconds")])
+
+
+def test_a_number_without_a_bound_is_taken() -> None:
+    event = {"seconds": -5, "more": 5}
+    assert state.accept_number(event, "seconds", minimum=None, maximum=0) == -5
+    assert state.accept_number(event, "more", minimum=0, maximum=None) == 5

@@ -59,6 +59,7 @@ def test_the_file_has_every_record() -> None:
     assert RECORDS.keys() == TEXTS.keys()
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_record_with_every_field_and_unknown_members_is_written_as_it_was_read(name: str) -> None:
     record = parse(name, TEXTS[name])

@@ -94,6 +94,7 @@ LIMITS = [
 ]  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("kind", "good", "bad", "told"), LIMITS, ids=str)
 @pytest.mark.parametrize("hold", HOLDERS)
 def test_a_limit_of_a_class_is_told_and_checked(
@@ -300,6 +301,7 @@ CHECKED_BY_PYDANTIC = [
 ]  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("kind", "good", "value", "bad"), CHECKED_BY_PYDANTIC, ids=range(len(CHECKED_BY_PYDANTIC))
 )

@@ -20,6 +20,7 @@ from crosswalk import CrosswalkError, FinishReason, ProviderTimeoutError
 from crosswalk.config import Settings
 from crosswalk.service import ChatRequest, Endpoint, RetryPolicy, SyncLLMService, Timeouts
 from crosswalk.service.blocking import BlockingWait, ThreadSlots, run
+from crosswalk.service.endpoint import StepTimeout
 from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from wires import body, chunk
@@ -217,6 +218,50 @@ def test_the_error_of_an_alarm_is_the_applications_own(
         ringing.join()
         signal.signal(signal.SIGUSR1, before)
     assert len(server.requests) == 1
+
+
+def test_a_slot_goes_to_the_call_that_waits_for_it() -> None:
+    slots, waits = ThreadSlots(1), [BlockingWait() for _ in range(3)]
+
+    class Given(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            slots.give_back(waits[0])
+            return super().wait(timeout)
+
+    run(slots.take(waits[0]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading, "Event", Given)
+        run(slots.take(waits[1]))
+    waits[2].cancel()  # before it waits
+    with pytest.raises(TimeoutError):
+        run(slots.take(waits[2]))
+
+
+def test_a_wait_for_a_bell_is_ended_from_outside() -> None:
+    wait = BlockingWait()
+
+    class Cancelling(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            wait.cancel()
+            return super().wait(timeout)
+
+    bell = Cancelling()
+    wait.await_bell(bell)
+    assert bell.is_set()
+
+
+def test_a_step_that_is_too_late_ends_the_wait() -> None:
+    wait = BlockingWait()
+
+    async def step() -> None:
+        wait.begin_step(1.0, StepTimeout)
+        wait.now = lambda: float("inf")
+        with pytest.raises(httpcore2.ReadTimeout):
+            wait.left(None)
+        raise OSError
+
+    with pytest.raises(StepTimeout):
+        run(wait.within(None, step()))
 
 
 def test_calls_wait_for_a_slot_and_can_be_ended_meanwhile(server: ReplayServer) -> None:

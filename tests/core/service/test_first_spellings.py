@@ -750,7 +750,7 @@ class TestAroundAnswers:
         vectors = service.embed(["a", "b"])
         assert vectors.vectors == ((1.0, 2.0), (3.0, 4.0))
         assert vectors.prompt_tokens == 5
-        assert service.embed("a", model="e").model == "e"
+        assert service.embed(["a", "b"], model="e").model == "e"
         assert server.requests[0].path == "/v1/embeddings"
 
     def test_embed_ollama(self, server: ReplayServer) -> None:

@@ -233,7 +233,6 @@ def test_an_answer_that_came_before_its_request_is_not_delivered(
         way(server, False, False)
     (attempt,) = raised.value.response.attempts
     assert (attempt.extra["code"], attempt.extra.get("resent")) == ("connection_lost", None)
-    assert server.requests == [0, 0]
 
 
 def test_an_application_may_use_the_connections_of_its_client(closing: Callable[..., Closing]) -> None:

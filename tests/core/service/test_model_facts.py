@@ -221,6 +221,7 @@ def test_a_model_that_always_thinks_and_takes_no_word_cannot_be_made_not_to() ->
     assert (about_thinking(request.body), changes(request)) == ({}, [("reasoning_effort", "low", None)])
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("word", ["xhigh", "max"])
 @pytest.mark.parametrize(("provider", "model"), EFFORTS)
 def test_the_highest_word_is_taken_by_every_model_that_takes_high(

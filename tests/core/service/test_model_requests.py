@@ -17,6 +17,7 @@ from model_requests import EFFORTS, KEPT_BACK, NEIGHBOURS, PAIRS, REFUSED, WORDS
 BARE: dict[str, Any] = {"messages": "Hi"}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize(("provider", "model"), EFFORTS)
 def test_effort_reaches_each_model_in_its_own_words(provider: str, model: str, word: str) -> None:

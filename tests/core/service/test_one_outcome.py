@@ -26,6 +26,7 @@ STREAM = Answer.of_events([chunk({"content": "Hel"}), chunk({"content": "lo."}),
 KEEP_ALIVES = Answer(
     (b": waiting\n\n",) * 50, headers={"Content-Type": "text/event-stream"}, stream=True, case="comments"
 )
+DENIED = Answer.of_json({"error": {"message": "no such key", "code": "invalid_api_key"}}, status=401)
 SOON = RetryPolicy(initial_seconds=0, max_seconds=0)
 LATER = RetryPolicy(initial_seconds=3600, max_seconds=3600)
 SHORT, LONG = 0.2, 1.0
@@ -124,6 +125,26 @@ CASES = {
         ("error", "Hel", ("error", 200, "connection_lost")),
         options={"retry": 0},
         is_stream=True,
+    ),
+    "the error is cut": Case(
+        ((DENIED, Cut(after_bytes=20)),),
+        ("AuthenticationError", None, ("error", 401, None)),
+        options={"retry": SOON},
+    ),
+    "the error is cut, and the server is busy": Case(
+        ((attrs.evolve(DENIED, status=503), Cut(after_bytes=20)), (WHOLE,)),
+        ("stop", "Hello.", ("error", 503, None), FINE),
+        options={"retry": SOON},
+    ),
+    "the rest of the error is late": Case(
+        ((DENIED, Stall(after_bytes=20)),),
+        ("AuthenticationError", None, ("error", 401, None)),
+        options=limited(whole=SHORT),
+    ),
+    "the error is not compressed as it says": Case(
+        ((attrs.evolve(DENIED, headers={**DENIED.headers, "Content-Encoding": "gzip"}),),),
+        ("AuthenticationError", None, ("error", 401, None)),
+        options={"retry": SOON},
     ),
     "cancelled in the stream": Case(
         ((STREAM, Stall(after_events=1)),), LEFT, is_stream=True, cancelled="text"

@@ -111,6 +111,7 @@ def test_the_metrics(server: ReplayServer, service_of: Make, telemetry: Telemetr
     assert duration.attributes["gen_ai.operation.name"] == "chat"
 
 
+@pytest.mark.untraced
 def test_a_server_that_makes_up_models_makes_no_series_of_each(
     server: ReplayServer, service_of: Make, telemetry: Telemetry
 ) -> None:

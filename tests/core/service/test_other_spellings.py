@@ -191,6 +191,7 @@ def with_arguments(form: str, text: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("form", ["openai-chat", "openai-responses"])
 @pytest.mark.parametrize("text", ["", "{bad", "1e400", "[1]", '{"a":1,"a":2}'])
 @pytest.mark.parametrize("to", [*OBJECT_ALONE, *ANY_TEXT])

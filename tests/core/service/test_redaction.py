@@ -9,12 +9,14 @@ import pickle
 import string
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import attrs
+import httpx2
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from crosswalk import MappingError, ProviderError, UnknownFinishReasonError
+from crosswalk import AuthenticationError, MappingError, ProviderError, UnknownFinishReasonError
 from crosswalk.service import ChatRequest, Endpoint, LLMService, Secret, SyncLLMService
 from crosswalk.service.endpoint import Redaction
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -84,6 +86,83 @@ def test_no_error_quotes_the_key(
     shown = "\n".join(map(str, told)).lower()
     for part in ("zq7", "hunter2", "tail-of-it", OTHER):
         assert part not in shown
+
+
+WORDS = "correctHorseBatteryStaple"
+"""A key of no known form: nothing but its own text tells it."""
+
+
+@pytest.mark.parametrize(("call", "kept"), [("models", 24), ("models", 5), ("embed", 24), ("complete", 24)])
+def test_no_error_shows_a_key_that_the_bytes_to_read_end_in(
+    server: ReplayServer, call: str, kept: int
+) -> None:
+    length = 2**20 if call == "complete" else 400
+    said = b" " * (length - kept) + WORDS.encode() + b" is wrong"
+    server.add(Answer((said,), 401, headers={"Content-Type": "text/plain"}))
+    with (
+        SyncLLMService(
+            Endpoint("openai", model="m", base_url=server.url, api_key=WORDS),
+            client_options={"verify": False},
+        ) as service,
+        pytest.raises(AuthenticationError, match="401.*<secret>") as raised,
+    ):
+        getattr(service, call)(*([] if call == "models" else ["hi"]))
+    assert WORDS[:5] not in f"{raised.value}{raised.value!r}"
+
+
+def test_no_id_of_a_request_shows_a_key_that_it_is_cut_in(server: ReplayServer, service_of: Make) -> None:
+    answer = Answer.of_json(body({"content": "Hi."}))
+    headers = {**answer.headers, "x-request-id": "a" * (200 - len(WORDS)) + " " + WORDS}
+    server.add(attrs.evolve(answer, headers=headers))
+    endpoint = Endpoint("vllm", model="m", base_url=server.url, api_key=WORDS)
+    response = asked(service_of(endpoint), ChatRequest("hi"))
+    assert response.attempts[0].extra["request_id"] == "a" * (200 - len(WORDS)) + " <secret>"
+
+
+PASSWORD = "pass word-of/proxy"
+
+
+def asked_of(kind: str, **options: Any) -> Any:
+    if kind == "blocking":
+        with SyncLLMService(**options) as service:
+            return service.complete("hi")
+    return asked(LLMService(transport=kind, **options), ChatRequest("hi"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("place", ["proxy=", "httpx2.Proxy", "environment"])
+@pytest.mark.parametrize("kind", ["blocking", "httpx2", "aiohttp"])
+def test_no_error_quotes_the_password_of_a_proxy(
+    server: ReplayServer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    kind: str,
+    place: str,
+) -> None:
+    """A proxy that gets the request itself can repeat what it was sent, as plain text and as base64."""
+    if kind == "aiohttp":
+        pytest.importorskip("aiohttp")
+        if place == "httpx2.Proxy":
+            pytest.skip("aiohttp takes the address of a proxy alone")
+    coded = base64.b64encode(f"usr:{PASSWORD}".encode()).decode()
+    server.add(Answer((f"wrong: {PASSWORD}, {quote(PASSWORD, safe='')}, {coded}".encode(),), 407), times=None)
+    address = server.url.replace("://", f"://usr:{quote(PASSWORD, safe='')}@")
+    options: dict[str, Any] = {"client_options": {"verify": False}}
+    if place == "environment":
+        for name in ("http_proxy", "HTTP_PROXY"):
+            monkeypatch.setenv(name, address)
+    elif place == "proxy=":
+        options["proxy"] = address
+    else:
+        options["client_options"]["proxy"] = httpx2.Proxy(server.url, auth=("usr", PASSWORD))
+    with (
+        caplog.at_level(logging.DEBUG, "crosswalk"),
+        pytest.raises(ProviderError, match="<secret>") as raised,
+    ):
+        asked_of(kind, provider="vllm", model="m", base_url="http://llm.test", retry=0, **options)
+    assert server.requests[0].headers["proxy-authorization"] == f"Basic {coded}"
+    shown = f"{raised.value} {raised.value.response.attempts} {[vars(record) for record in caplog.records]}"
+    for secret in (PASSWORD, quote(PASSWORD, safe=""), coded):
+        assert secret not in shown
 
 
 def test_what_the_provider_said_stays_as_it_is(server: ReplayServer, service_of: Make) -> None:
@@ -182,6 +261,10 @@ def test_base64_is_found_amid_other_text(encode: Any, key: str, before: bytes, a
         (["key-12345"], "it was key-12…", "it was <secret>…"),
         (["key-12345"], "it was long…", "it was long…"),
         (["one-long-part.two-long-part"], "…two-long-part", "…<secret>"),
+        (["key-12345"], "it was KEY-1234", "it was <secret>"),
+        (["key-12345"], "it was key-123", "it was key-123"),
+        (["key-12345"], "it was not a -1234…", "it was not a -1234…"),
+        (["correct-horse"], f"it was {in_hex('correct-h')}", "it was <secret>"),
     ],
 )
 def test_what_a_redaction_finds(values: list[str], text: str, shown: str) -> None:

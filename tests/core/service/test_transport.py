@@ -118,9 +118,29 @@ def test_a_compressed_answer(service_of: Make) -> None:
     assert response.attempts[0].extra["request_id"] == "r1"
 
 
-@pytest.mark.parametrize("options", [{"no_such_option": 1}, {"proxy": "ftp://user:secret@h"}])
-def test_options_that_the_client_refuses(service_of: Make, options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match="client_options") as raised:
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"no_such_option": 1}, "client_options: httpx2.AsyncClient has no option"),
+        ({"verify": "/no/such/secret"}, "client_options, or a proxy of the environment: httpx2 refuses them"),
+        *(
+            ({"proxy": proxy}, "proxy must be the address of a proxy, such as http://host:port")
+            for proxy in (
+                "ftp://user:secret@h",
+                "//h:1",
+                "http://h:99999",
+                "http://[",
+                " ",
+                5,
+                b"h:1",
+                [],
+                {},
+            )
+        ),
+    ],
+)
+def test_options_that_the_client_refuses(service_of: Make, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message) as raised:
         ask(service_of(NOWHERE, client_options=options))
     assert "secret" not in str(raised.value)
 
@@ -133,6 +153,62 @@ def test_a_package_that_the_client_lacks_is_named(service_of: Make, monkeypatch:
 
 
 both = pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+
+
+@pytest.mark.parametrize("way", ["blocking", "httpx2", "aiohttp"])
+def test_a_proxy_without_a_scheme_is_one_of_http(server: ReplayServer, service_of: Make, way: str) -> None:
+    server.add(Answer.text("Hello."))
+    options: dict[str, Any] = {"proxy": server.url.removeprefix("http://"), "settings": Settings()}
+    if way == "blocking":
+        with SyncLLMService(NOWHERE, **options) as service:
+            assert service.complete("hi").text == "Hello."
+        return
+    if way == "aiohttp":
+        pytest.importorskip("aiohttp")
+    assert ask(service_of(NOWHERE, transport=way, **options)).text == "Hello."
+
+
+@pytest.mark.parametrize("headers", [{"Content-Length": "5"}, {"transfer-encoding": "gzip"}, {"Expect": "x"}])
+def test_a_header_that_says_how_the_body_is_sent_is_the_client_s_own(headers: dict[str, str]) -> None:
+    name = next(iter(headers))
+    with SyncLLMService(NOWHERE, settings=Settings()) as service:
+        for ask_so in (
+            lambda: service.complete("hi", headers=headers),
+            lambda: service.request("POST", "/x", {}, headers),
+            lambda: Endpoint("vllm", headers=headers),
+        ):
+            with pytest.raises(ConfigurationError, match=f"headers: {name} is set by the connection"):
+                ask_so()
+
+
+@pytest.mark.parametrize("headers", ["x", ["x"], 5, {1: "a"}, {"a": 1}])
+def test_headers_that_are_none_are_refused(headers: Any) -> None:
+    with (
+        SyncLLMService(NOWHERE, settings=Settings()) as service,
+        pytest.raises(ConfigurationError, match="header|credential"),
+    ):
+        service.complete("hi", headers=headers)
+
+
+def test_a_limit_that_no_clock_has_is_refused() -> None:
+    for wrong in (10**400, 2e9):
+        with pytest.raises(ConfigurationError, match="seconds above 0, at most 1e9"):
+            SyncLLMService(NOWHERE, timeout=wrong)
+
+
+def test_a_client_that_is_closed_is_named() -> None:
+    client = httpx2.Client()
+    client.close()
+    with pytest.raises(CrosswalkError, match="client= is closed"):
+        SyncLLMService(NOWHERE, client=client).complete("hi")
+
+    async def main() -> None:
+        client = httpx2.AsyncClient()
+        await client.aclose()
+        with pytest.raises(CrosswalkError, match="client= is closed"):
+            await LLMService(NOWHERE, client=client).complete("hi")
+
+    asyncio.run(main())
 
 
 @both
@@ -310,13 +386,31 @@ def test_a_proxy_that_refuses_a_tunnel_is_an_error(service_of: Make, transport: 
 
 
 @both
-def test_a_server_that_never_shakes_hands_is_too_slow(service_of: Make, transport: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+@pytest.mark.parametrize("is_left", [False, True], ids=["too slow", "cancelled"])
+def test_a_connection_on_which_nobody_shakes_hands_is_closed(
+    service_of: Make, transport: str, is_left: bool
+) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
         endpoint = Endpoint("vllm", model="m", base_url=f"https://127.0.0.1:{listener.getsockname()[1]}")
-        limits = Timeouts(connect=0.01)
-        with pytest.raises(ProviderTimeoutError) as raised:
-            ask(service_of(endpoint, transport=transport, retry=ONCE, timeout=limits))
-    assert raised.value.info.code == "connect_timeout"
+        limits = Timeouts(connect=None if is_left else 0.01)
+        async with service_of(endpoint, transport=transport, retry=ONCE, timeout=limits) as service:
+            asking = asyncio.create_task(service.complete(ASK))
+            connection, _ = await loop.sock_accept(listener)
+            with connection:
+                if is_left:
+                    await loop.sock_recv(connection, 2**16)
+                    asking.cancel()
+                with pytest.raises(asyncio.CancelledError if is_left else ProviderTimeoutError) as raised:
+                    await asking
+                assert is_left or raised.value.info.code == "connect_timeout"
+                async with asyncio.timeout(60):
+                    while await loop.sock_recv(connection, 2**16):
+                        pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        asyncio.run(main())
 
 
 @both

@@ -347,6 +347,8 @@ def test_the_secrets_of_an_mcp_server_are_in_no_message() -> None:
     )
     request = ChatRequest("Hi", model="m", mcp_servers=[server])
     assert "sk-1" not in repr(server) + repr(request)
+    for url in ("https://usr:sk-1@mcp.example/sse", "https://mcp.example/sse?api_key=sk-1"):
+        assert repr(MCPServer("sea", url)) == "MCPServer(name='sea', url='https://mcp.example/sse')"
     body = build_http_request(request, "openai_responses").body
     assert body["tools"] == [
         {

@@ -83,6 +83,7 @@ RESULTS: dict[str, list[dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("more", [[], [HI]], ids=["at the end", "before a turn"])
 @pytest.mark.parametrize("kind", RESULTS)
 @pytest.mark.parametrize("to", OTHERS)
@@ -108,6 +109,7 @@ LONE = {kind: items[-1] for kind, items in RESULTS.items()} | {
 }  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "before", [[], [HI], [HI, FUNCTION, FUNCTION_OUTPUT]], ids=["alone", "in a turn", "behind another's"]
 )
@@ -275,6 +277,7 @@ STATE: list[tuple[str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("form", "body", "path"), STATE)
 @pytest.mark.parametrize("to", ["openai_responses", "anthropic", "gemini", "openai", "ollama", "bedrock"])
 def test_state_goes_to_its_server_or_refuses_the_request(
@@ -556,6 +559,7 @@ MCP: list[tuple[str, Any, list[str]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("form", "parts", "words"), MCP, ids=["gave", "failed", "before a call", "anthropic"]
 )
@@ -889,6 +893,7 @@ def said_by_client(speaker: str, parts: list[Any]) -> dict[str, Any]:
     return {"model": "m", "messages": SPEAKERS[speaker](parts)}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "parts", [[HOLOGRAM], [WORD, HOLOGRAM], [HOLOGRAM, WORD]], ids=["alone", "last", "first"]
 )
@@ -994,6 +999,7 @@ def from_model(form: str, parts: list[Any]) -> tuple[dict[str, Any], list[str]]:
     return responses(*items, HI), [f"input[{number + 1}]" for number in unknown]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "parts", [[HOLOGRAM], [WORD, HOLOGRAM], [HOLOGRAM, WORD]], ids=["alone", "last", "first"]
 )

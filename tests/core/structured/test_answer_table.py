@@ -32,6 +32,7 @@ def is_right(result: ParseResult[Any], want: Any) -> bool:
     return result.ok and result.value == want and repr(result.value) == repr(want)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("cases", FAMILIES.values(), ids=FAMILIES)
 def test_an_answer_gives_what_is_wanted(cases: list[Case]) -> None:
     wrong = []

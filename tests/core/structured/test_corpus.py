@@ -131,6 +131,7 @@ def test_only_brackets_missing_means_that_no_text_or_number_was_cut(name: str) -
             assert is_part(value.sources, whole.sources)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_seed_s_function_marks_what_it_gives_of_a_cut_document(name: str) -> None:
     whole = PARSER.parse(DOCUMENTS[name]).value

@@ -234,6 +234,7 @@ class Loose:
     more: Loose | None = None
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("depth", [99, 100, 300, 900, 5000])
 def test_what_is_read_can_be_written_and_shown(depth: int) -> None:
     parser = StructuredParser(Loose)

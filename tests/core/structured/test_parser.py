@@ -392,6 +392,7 @@ def test_an_awaited_stream_gives_the_same() -> None:
     assert asyncio.run(collect()) == list(PARSER.parse_stream(PIECES))
 
 
+@pytest.mark.untraced
 def test_a_long_stream_takes_a_bounded_number_of_looks() -> None:
     """Whatever the size of the pieces, what is read again adds up to a multiple of the text."""
     read = 0

@@ -129,6 +129,7 @@ EMPTIES: list[tuple[Any, str, Any]] = [
 ]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("kind", "empty", "value"), EMPTIES, ids=str)
 def test_a_nest_of_empties_counts_only_alone(kind: Any, empty: str, value: Any) -> None:
     for text in (f"I would say:\n{empty}", f"They are: {empty}", f"x = {empty}", f"{empty}\nis all I have"):

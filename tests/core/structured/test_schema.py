@@ -265,6 +265,7 @@ def other_point() -> type:
     return attrs.make_class("Point", {"z": attrs.field(type=int)})
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     ("kind", "good", "bad"),
     [

@@ -43,6 +43,7 @@ def test_a_type_of_a_user_reads_what_fits_and_nothing_else(name: str) -> None:
     assert one.bad[0] not in '{["' or refused.errors
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("name", [each for each in DECLARED if DECLARED[each].good[0] in '{["0123456789-tfn'])
 def test_a_type_of_a_user_is_a_field_and_a_parameter(name: str) -> None:
     one = DECLARED[name]

@@ -342,6 +342,7 @@ class KeepsAll(Named):
 KEPT: list[int] = []
 
 
+@pytest.mark.untraced
 def test_a_plugin_that_keeps_a_list_has_one_problem() -> None:
     registry = Registry(installed=[], environ={})
     registry.register(KeepsAll(), "named")

@@ -54,6 +54,7 @@ def problems(plugin: Any, wire: str, check: str, **changes: Any) -> list[str]:
     ]
 
 
+@pytest.mark.untraced
 def test_a_stream_that_was_cut_on_its_way_may_end_anywhere() -> None:
     mistake = BY_NAME["rows: a failure is passed over"]
     assert problems(mistake.plugin(), "rows", "never silently wrong")

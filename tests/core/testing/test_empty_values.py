@@ -142,6 +142,7 @@ def found_in(plugin: Any, capture: Capture) -> list[str]:
     return [str(problem) for problem in problems]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("capture", [0, 1], ids=["body", "stream"])
 @pytest.mark.parametrize(
     ("plugin", "message"),

@@ -825,6 +825,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("mistaken", ["say", "think", "call name", "call arguments"])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_what_means_something_by_its_position_is_tried_apart(mistaken: str, streamed: bool) -> None:

@@ -324,6 +324,7 @@ def test_the_provider_without_a_mistake_passes(sample: int | None) -> None:
     assert [str(problem) for problem in found_in(Loom(), sample=sample)] == []
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "events",
     [

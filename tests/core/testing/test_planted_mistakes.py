@@ -72,6 +72,7 @@ def is_found(mistake: Mistake, *, stated: bool) -> bool:
     return any(problem not in before for problem in problems(mistake.plugin(), mistake.wire, stated=stated))
 
 
+@pytest.mark.untraced
 def test_each_mistake_is_one_change_of_a_plugin() -> None:
     """Its plugin can be made, and no two have one name."""
     assert len({str(mistake) for mistake in ALL_MISTAKES}) == len(ALL_MISTAKES)

@@ -18,7 +18,15 @@ from crosswalk.plugins import (
 )
 from crosswalk.testing import Capture, check_capture
 
-ASKED = orjson.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9})
+ASKED = orjson.dumps(
+    {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Hi"}],
+        "max_tokens": 9,
+        "temperature": 0.5,
+        "top_p": 1,
+    }
+)
 CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 
 
@@ -93,6 +101,19 @@ class OtherWords(Tern):
     style: ClassVar[Any] = {"options": {"max_tokens": "max_completion_tokens"}}
 
 
+class SwapsOptions(Tern):
+    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> None:
+        body = http_request.body
+        if "temperature" in body:
+            body["temperature"], body["max_tokens"] = body["max_tokens"], body["temperature"]
+
+
+class ForgetsTheIdsOfResults(Tern):
+    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> None:
+        for message in http_request.body["messages"]:
+            message.pop("tool_call_id", None)
+
+
 class ForgetsTheConversation(Tern):
     def changed(self, http_request: HTTPRequest, request: ChatRequest) -> None:
         http_request.body["messages"] = http_request.body["messages"][-1:]
@@ -136,6 +157,9 @@ def test_a_right_builder_has_no_problem(plugin: Any) -> None:
         (ForgetsWhatCameBefore(), "text, request: the assistant text 'No, brown.' is not in the body"),
         (NeverStreams(), "text, request: a stream is asked for as a whole answer is"),
         (OtherWords(), "request.max_tokens: is at max_completion_tokens, and recorded requests have it at max_tokens"),
+        (SwapsOptions(), "request.temperature: is at max_tokens, where recorded requests have other numbers"),
+        (SwapsOptions(), "request.max_tokens: is at temperature, where recorded requests have other numbers"),
+        (ForgetsTheIdsOfResults(), "the next request has not all of its ids, of calls and of their results"),
         (ForgetsTheConversation(), "text, request: the next request has not all of its text"),
         (ForgetsTheConversation(), "call, request: the next request has not all of its calls"),
         (Breaks(), "call, request: provider 'tern': build_request failed"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import pytest
@@ -24,13 +24,14 @@ from crosswalk.plugins import (
     MappingState,
     Recognition,
     ResponseDelta,
+    TableDialect,
     UsageInfo,
     WireTypeError,
     count,
     hookimpl,
     same,
 )
-from crosswalk.testing import Capture, check_capture, load_captures
+from crosswalk.testing import CHECKS, Capture, check_capture, load_captures
 from crosswalk.testing.evidence import unproven
 
 BODY = b'{"run":"r1","parts":[{"text":"Hello"}],"why":"stop","used":{"in":3}}'
@@ -181,6 +182,7 @@ def test_rows_without_a_recording_are_told() -> None:
     assert "the rows engine, parts[].thought, no, used.kept, used.hit" in missing
 
 
+@pytest.mark.untraced
 def test_the_rows_of_ollama_are_read_as_they_say() -> None:
     """With an image and calls of ``/api/generate``, of which there is no recording."""
     captures = load_captures(Path(__file__).parents[2] / "captures/ollama")
@@ -188,3 +190,49 @@ def test_the_rows_of_ollama_are_read_as_they_say() -> None:
     assert "the rows message.images, tool_calls, images" in unproven(mapper, captures)
     problems = [check_capture(mapper, one, checks=["rows hold"], others=captures) for one in captures]
     assert [*filter(None, problems)] == []
+
+
+class Ticker(TableDialect):
+    """A wire of arrays, read by place."""
+
+    title = "Ticker"
+    fields = FieldTable(
+        {
+            "[0]": TEXT,
+            "[2]": FINISH,
+            "[3]": count("completion_tokens"),
+            "[4]": MODEL,
+            "[1][].thought": REASONING,
+        }
+    )
+    finish_reasons: ClassVar[dict[str, FinishReason]] = {"done": FinishReason.STOP}
+
+
+class Thoughtless(Ticker):
+    """A mistake in a row that no recording shows."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """Leave the thoughts out."""
+        return iter([one for one in super().map_delta(event, state) if one.reasoning_delta is None])
+
+
+TICKS = [
+    Capture("tick", Path("tick.json"), b'["Good Evening",null,"done",5]'),
+    Capture(
+        "tick_stream",
+        Path("tick.sse"),
+        b'data: ["Good",null,null,null,"m-1"]\n\ndata: [" Evening"]\n\ndata: ["",null,"done",5]\n\n',
+        stream=True,
+    ),
+]
+
+
+def test_a_row_by_place_is_tried() -> None:
+    wrong = found(Thoughtless(), *TICKS)
+    assert any("[1][0].thought: its row says reasoning" in problem for problem in wrong), wrong
+    for check in CHECKS:
+        assert found(Ticker(), *TICKS, check=check) == []
+    registry = Registry(installed=[], environ={})
+    registry.register(Ticker(), "ticker")
+    assert "the rows [1][].thought" in unproven(registry.mapper("ticker"), TICKS)

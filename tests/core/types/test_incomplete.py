@@ -20,6 +20,7 @@ from crosswalk.types import IncompleteReason
 from incomplete_answers import CASES, chat
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("provider", "payload", "finish", "reason"), CASES)
 def test_an_answer_says_why_it_is_not_whole(
     provider: str, payload: bytes, finish: str, reason: str | None
