@@ -208,7 +208,7 @@ def _run(command: str, width: int, **environment: str) -> str:
 def said(svg: str) -> str:
     """Return the text of a picture, without measured times and their space."""
     text = html.unescape(" ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))).replace("\xa0", " ")
-    text = re.sub(r"[\d.]+ ?(ms|s|tok/s)\b", r"N \1", text)
+    text = re.sub(r"[\d.]+ ?m?(s|tok/s)\b", r"N \1", text)
     return re.sub(r"[\s─]+", " ", text)
 
 

@@ -59,6 +59,7 @@ INTERNAL = (
     "tables",
     "text",
     "version",
+    "words",
 )
 """The other modules of ``crosswalk``, which only Crosswalk imports."""
 _LARGE = 60

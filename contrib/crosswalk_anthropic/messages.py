@@ -509,5 +509,10 @@ class CompletionsDialect:
         return wire.FINISH_REASONS.get(reason)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """This API counts no tokens."""
-        return None
+        """The counts of Bedrock. The API itself counts no tokens."""
+        return counted(_METRICS_PATHS.accept(event), state)
+
+
+_METRICS_PATHS: Final = CountPaths(
+    {name: f"{wire.METRICS}.{key}" for name, key in wire.METRICS_COUNTS.items()}
+)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from crosswalk.plugins import (
+    CountPaths,
     MappingState,
     Recognition,
     ResponseDelta,
@@ -19,6 +20,7 @@ from crosswalk.plugins import (
     UsageInfo,
     accept_object,
     accept_objects,
+    counted,
     dump_json,
     load_json,
     require_object,
@@ -239,6 +241,14 @@ class GenerateDialect(FinishWords):
             yield ResponseDelta(content_delta=text, raw_finish_reason=word, choice=number)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts in ``meta``: what is charged, as this API tells nothing else."""
+        """The counts in ``meta``: what is charged, as this API tells nothing else. Bedrock tells its own instead."""
         meta = accept_object(event, "meta")
-        return usage_info(meta, state) if meta else None
+        return usage_info(meta, state) if meta else counted(_METRICS_PATHS.accept(event), state)
+
+
+_METRICS_PATHS: Final = CountPaths(
+    {
+        "prompt_tokens": "amazon-bedrock-invocationMetrics.inputTokenCount",
+        "completion_tokens": "amazon-bedrock-invocationMetrics.outputTokenCount",
+    }
+)

@@ -959,6 +959,14 @@ def test_text_completions_end() -> None:
     assert dialect.recognizes([]) is Recognition.NO
 
 
+def test_bedrock_counts_the_tokens_of_text_completions() -> None:
+    metrics = {"inputTokenCount": 16, "outputTokenCount": 63, "invocationLatency": 5849}
+    end = {"completion": "", "stop_reason": "stop_sequence", "amazon-bedrock-invocationMetrics": metrics}
+    response = read({"completion": "Hi", "stop_reason": None}, end)
+    assert (response.text, response.usage) == ("Hi", UsageInfo(16, 63))
+    assert response.metadata.extensions["amazon-bedrock-invocationMetrics"] == {"invocationLatency": 5849}
+
+
 def test_details_of_a_refusal_whose_type_is_no_text_are_kept_and_marked() -> None:
     details = {"type": ["refusal"], "explanation": "No."}
     answer = {**body({"type": "text", "text": "Hi"}), "stop_reason": "refusal", "stop_details": details}

@@ -827,6 +827,14 @@ def test_generations_are_choices() -> None:
         read({"generations": []}, {"x": 1})
 
 
+def test_bedrock_counts_the_tokens_of_generations() -> None:
+    metrics = {"inputTokenCount": 7, "outputTokenCount": 149, "firstByteLatency": 4394}
+    said = {"id": "e", "generations": [{"text": "A", "finish_reason": "COMPLETE"}]}
+    response = read({**said, "amazon-bedrock-invocationMetrics": metrics})
+    assert response.usage == UsageInfo(7, 149)
+    assert response.metadata.extensions["amazon-bedrock-invocationMetrics"] == {"firstByteLatency": 4394}
+
+
 # Detection.
 
 

@@ -39,11 +39,8 @@ WAYS = {
         "body = os.environ['BODY']\nassert main(['normalize', body]) == 0\nsys.stdout = sys.__stdout__",
         (
             "crosswalk.cli.stored",
-            "crosswalk.mapping.blocks",
-            "crosswalk.mapping.blocks",
-            "crosswalk.plugin.hooks",
-            "crosswalk.records",
             "crosswalk.testing.case",
+            "crosswalk.records.facts",
             "crosswalk.wire.messages",
             "crosswalk.wire.responses",
             "random",

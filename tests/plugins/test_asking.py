@@ -847,7 +847,7 @@ def test_a_mark_stays_behind_what_a_tool_shows() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("provider", ["anthropic", "bedrock", "openrouter"])
+@pytest.mark.parametrize("provider", ["anthropic", "bedrock", "openrouter", "openai", "openai_responses"])
 def test_a_mark_behind_the_system_message_is_one_of_the_system(provider: str) -> None:
     first, named = (built(provider, asking(*TURNS, cache_marks=[mark])).body for mark in (0, "system"))
     assert first == named
@@ -855,7 +855,7 @@ def test_a_mark_behind_the_system_message_is_one_of_the_system(provider: str) ->
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("provider", ["openai", "openai_responses", "vllm", "gemini", "cohere"])
+@pytest.mark.parametrize("provider", ["vllm", "gemini", "cohere"])
 def test_who_caches_by_himself_is_told_nothing(provider: str) -> None:
     assert built(provider, asking(*TURNS, cache_marks=MARKS)).body == built(provider, asking(*TURNS)).body
 

@@ -28,7 +28,6 @@ from crosswalk.mapping.normalize import (
 )
 from crosswalk.mapping.reader import ReaderOptions
 from crosswalk.plugin.registry import registry
-from crosswalk.records import vendor_name, vendor_of_model
 from crosswalk.text import counted
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import now
@@ -281,6 +280,8 @@ def vendor_of(
         exchange: the facts of the log, or ``None`` for a file that holds an answer alone.
         response: the answer, or ``None`` if it cannot be read.
     """
+    from crosswalk.records import vendor_name, vendor_of_model
+
     if exchange is not None and exchange.vendor is not None:
         return vendor_name(exchange.vendor), "log"
     if (
@@ -307,6 +308,8 @@ def vendor_of(
 @lru_cache(_MAX_CACHED_URLS)
 def _vendor_at(url: str) -> str | None:
     """Return the vendor whose server *url* names, or ``None``."""
+    from crosswalk.records import vendor_name
+
     site = _hosts().site(url if "://" in url else f"https://{url}")
     return vendor_name(site.providers[0]) if site is not None and site.is_sure and site.providers else None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import logging
 import os
 import re
 import sys
@@ -34,7 +33,6 @@ OPTIONAL: Final = {
     "serve": "serve any model to clients of any API",
 }
 """The commands that come with Crosswalk's extras."""
-_log = logging.getLogger(__name__)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -83,7 +81,9 @@ class InstalledCommand:
         except (UsageError, OutputError, CrosswalkError, BrokenPipeError):
             raise
         except Exception as error:  # another author's code may raise anything
-            _log.debug("command %s", self.name, exc_info=True)
+            import logging
+
+            logging.getLogger(__name__).debug("command %s", self.name, exc_info=True)
             raise self._broken(f"{type(error).__name__}: {error}") from error
 
     def _broken(self, cause: str) -> PluginError:

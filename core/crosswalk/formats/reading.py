@@ -360,6 +360,9 @@ class ClientRequest(ChatRequest):
         if "top_logprobs" in options and self.form is WireForm.OPENAI_RESPONSES:  # it is enough there
             options["logprobs"] = True
             paths.setdefault("logprobs", paths["top_logprobs"])
+        elif near_table is None and not options.get("logprobs") and options.pop("top_logprobs", None):
+            reason = "it asks for nothing without log probabilities"
+            dropped_adaptations.append(Adaptation.dropped(paths["top_logprobs"], reason))
         if options:
             extra_options = as_extra_options({**self.extra_options, **options})
             http_request = build(altered(self, extra_options=extra_options))

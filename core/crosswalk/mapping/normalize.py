@@ -17,7 +17,7 @@ from collections.abc import (
 from datetime import datetime
 from functools import cache, partial
 from itertools import islice
-from pathlib import Path
+from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import attrs
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 Chunk = bytes | bytearray | memoryview | Mapping[str, Any] | Dumpable
-Body = Chunk | str | list[Any] | tuple[Any, ...] | Path | IO[bytes] | IO[str]
+Body = Chunk | str | list[Any] | tuple[Any, ...] | PathLike[str] | IO[bytes] | IO[str]
 
 
 class StreamedResponse(Protocol):
@@ -256,8 +256,9 @@ def _about_file_name(body: Body, error: DetectionError) -> DetectionError:
 
 
 def _as_bytes(body: Body) -> bytes:
-    if isinstance(body, Path):
-        return body.read_bytes()
+    if isinstance(body, PathLike):
+        with open(body, "rb") as file:
+            return file.read()
     if isinstance(body, io.IOBase):
         content: str | bytes = body.read()
         return content.encode(errors="surrogatepass") if isinstance(content, str) else content

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import cache
-from importlib.resources import files
 from typing import Any, Final
 
 import attrs
@@ -69,6 +68,8 @@ _SPELLINGS: Final[Mapping[str, str]] = {
 @cache
 def _vendors_of_models() -> tuple[tuple[re.Pattern[str], str], ...]:
     """The vendors by the names of their models, from ``vendors.toml``."""
+    from importlib.resources import files
+
     rows = tomllib.loads(files("crosswalk.records").joinpath("vendors.toml").read_text(encoding="utf-8"))[
         "models"
     ]

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
 import io
-import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from itertools import chain
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from crosswalk.lazy import later
 from crosswalk.plain_errors import ConfigurationError, CrosswalkError
 from crosswalk.records.layout import entries_of, is_answer, layout_of
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.framing import MIB
+
+if TYPE_CHECKING:
+    import bz2
+    import lzma
+else:
+    bz2, lzma = later("bz2"), later("lzma")
 
 LONGEST: Final = 256 * MIB
 """The maximum bytes of a line, and of a value in a JSON document."""

@@ -699,7 +699,9 @@ class _Search(Generic[T]):
         return (
             failed_result
             if partial_result.value is None
-            else attrs.evolve(partial_result, before=self._scan.prose(end=cut_region.start))
+            else attrs.evolve(
+                partial_result, reason=end_reason, before=self._scan.prose(end=cut_region.start)
+            )
         )
 
 

@@ -12,7 +12,7 @@ import orjson
 from crosswalk.codec import from_json
 from crosswalk.errors import PluginError
 from crosswalk.formats.tables import option_paths
-from crosswalk.plugin.hooks import Recognition
+from crosswalk.plugin.hooks import Recognition, fits_ids
 from crosswalk.plugin.registry import Mapper, is_cancellation, registry
 from crosswalk.request import ChatRequest, ToolDefinition, UnsupportedRequestError
 from crosswalk.service.building import build
@@ -192,7 +192,12 @@ def _goes_back(case: Case) -> Iterator[Problem]:
     texts = [part.content for part in answer_sent.segments if part.type is SegmentType.TEXT]
     texts = texts or [answer_sent.text or ""]
     marks = case.baseline.provenance
-    ids = [call.id for number, call in enumerate(calls) if f"message.tool_calls[{number}].id" not in marks]
+    id_rule = case.mapper.info.call_ids  # other ids are sent under other names
+    ids = [
+        call.id
+        for number, call in enumerate(calls)
+        if f"message.tool_calls[{number}].id" not in marks and (id_rule is None or fits_ids(id_rule, call.id))
+    ]
     wanted = {
         "text": texts,
         "calls": [call.name for call in calls],

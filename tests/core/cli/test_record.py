@@ -86,7 +86,7 @@ def test_what_is_recorded_is_read_by_every_command(run: Run, server: ReplayServe
     assert [request.wants_stream for request in server.requests] == [None, True]
     assert len(pairs(load_captures("caps"))) == 1
     checked = run("check", "--provider", "vllm", "--sample", "3", "caps")
-    assert checked.out.startswith("caps: 2 captures")
+    assert "\ncaps: 2 captures, " in checked.out
     assert checked.status == 0
     assert run("normalize", "caps", "--output", "stored").status == 0
     assert run("diff", "caps", "--stored", "stored").out == "2 compared: 0 different, 2 the same\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import typing
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Literal, Union
 
@@ -89,6 +90,8 @@ def differences(theirs: Any, mine: Any, path: str, seen: set[tuple[Any, Any]]) -
     for model in models(theirs):
         where = f"{path}.{model.__name__}"
         found = find(model, candidates)
+        if not found and not candidates and is_mapping(mine):
+            continue  # all of it is kept, without a type
         if not found:
             yield f"{where}: no type for it among {[cls.__name__ for cls in candidates]}"
             continue
@@ -110,6 +113,13 @@ def differences(theirs: Any, mine: Any, path: str, seen: set[tuple[Any, Any]]) -
                 closed = {word.value for hint in keys[key] for word in vocabulary(hint)}
                 if closed and not tags(field.annotation) <= closed:
                     yield f"{where}: status {tags(field.annotation) - closed} is not known"
+
+
+def is_mapping(annotation: Any) -> bool:
+    """Whether *annotation* admits an object without a type of its own."""
+    origin = typing.get_origin(annotation) or annotation
+    is_one = isinstance(origin, type) and issubclass(origin, Mapping)
+    return is_one or any(map(is_mapping, typing.get_args(annotation)))
 
 
 def vocabulary(hint: Any) -> list[StrEnum]:

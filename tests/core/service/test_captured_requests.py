@@ -26,7 +26,8 @@ REFUSED: Final = (
 
 NOT_SENT: Final = (
     "a conversation without content",  # it loads or unloads a model of Ollama's
-    "a file must be given as data",  # OpenRouter takes an address
+    "a file cannot be sent to this API",  # vLLM takes none
+    "a sound needs its media_type",  # the recording has left out its data
     "has no result of it",
 )
 """The reasons why a request that was read cannot be sent."""

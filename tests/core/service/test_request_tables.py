@@ -177,6 +177,19 @@ def test_a_penalty_of_nothing_needs_no_place(to: str, zero: float) -> None:
     assert {one.field for one in built("openai-chat", said, to).adaptations} <= {"max_tokens"}
 
 
+@pytest.mark.parametrize("logprobs", [{}, {"logprobs": False}])
+@pytest.mark.parametrize(
+    ("form", "to"), [("ollama", "openai"), ("ollama", "vllm"), ("openai-chat", "gemini")]
+)
+def test_other_tokens_are_asked_for_only_with_log_probabilities(
+    form: str, to: str, logprobs: dict[str, Any]
+) -> None:
+    request = built(form, {**logprobs, "top_logprobs": 2}, to)
+    assert b"ogprobs" not in dump_json(request.body)
+    assert [*map(str, request.dropped)] == ["top_logprobs: it asks for nothing without log probabilities"]
+    assert built(form, {**logprobs, "top_logprobs": 0}, to).dropped == ()
+
+
 def test_calls_of_2023_are_calls() -> None:
     call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
     said = {"messages": [HI, call, {"role": "function", "name": "f", "content": "7"}]}

@@ -11,6 +11,7 @@ import pytest
 from crosswalk import Registry
 from crosswalk.plugins import (
     Adaptation,
+    CallIds,
     ChatRequest,
     HTTPRequest,
     OpenAIChatDialect,
@@ -108,6 +109,12 @@ class SwapsOptions(Tern):
             body["temperature"], body["max_tokens"] = body["max_tokens"], body["temperature"]
 
 
+class TakesOtherIds(Tern):
+    """Its server refuses the ids of the recording, so that others stand for them."""
+
+    call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9]{9}", maximum=9)
+
+
 class ForgetsTheIdsOfResults(Tern):
     def changed(self, http_request: HTTPRequest, request: ChatRequest) -> None:
         for message in http_request.body["messages"]:
@@ -141,7 +148,9 @@ def found_in(plugin: Any, name: str = "tern") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "plugin", [Tern(), NamesWhatItForgets(), RefusesAll()], ids=lambda plugin: type(plugin).__name__
+    "plugin",
+    [Tern(), TakesOtherIds(), NamesWhatItForgets(), RefusesAll()],
+    ids=lambda plugin: type(plugin).__name__,
 )
 def test_a_right_builder_has_no_problem(plugin: Any) -> None:
     assert found_in(plugin) == []
