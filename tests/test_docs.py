@@ -285,7 +285,7 @@ def test_the_plugin_of_the_tutorial_passes_the_kit(acme: Path) -> None:
     assert len(list((acme / "tests/snapshots/acme").iterdir())) == len(
         list((acme / "tests/captures").glob("*response*"))
     )
-    second = check(acme, "--crosswalk-sample", "all")
+    second = check(acme, "--crosswalk-sample", "all", traced=True)
     assert second.returncode == 0, second.stdout
     assert "3 snapshots passed" in second.stdout
 

@@ -18,7 +18,7 @@ from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.formats.writing import source_form
 from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
-from crosswalk.service.endpoint import is_unstarted
+from crosswalk.service.endpoint import is_paid, is_unstarted
 from crosswalk.service.setup import PreparedRequest
 from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
 from crosswalk.types.json import dump_json, load_json
@@ -362,7 +362,7 @@ class GatewayExchange(Exchange):
         error = response.error_info
         if error is not None:
             self._may_repeat = _is_free(response)
-        if error is not None and not (_is_paid(response) and self._keeps_content(response, error)):
+        if error is not None and not (is_paid(response) and self._keeps_content(response, error)):
             await self._settle(response)
             return await self.refuse(for_client(error), _retry_after(response))
         original = carried(response)
@@ -395,7 +395,8 @@ class GatewayExchange(Exchange):
         async with interruptible, events, self.reply.kept_alive(silence_seconds):
             try:
                 await events.read_on()
-                if events.ready[0].event_type is not StreamEventType.ERROR:
+                is_failed = events.ready[0].event_type is StreamEventType.ERROR
+                if not is_failed or self._shows_failure(events.response):
                     last_frames = await self._stream_on(events)
                 ended_response = events.response
             except MappingError as error:
@@ -414,6 +415,13 @@ class GatewayExchange(Exchange):
             await self._answer(ended_response)
         elif interruptible.cause is not None:
             await self.refuse(interruptible.cause, 1)
+
+    def _shows_failure(self, response: ChatResponse) -> bool:
+        """Return whether the events of a failed *response* are sent: where its body would be that of an answer."""
+        error, is_responses = response.error_info, self._form is WireForm.OPENAI_RESPONSES
+        return (
+            is_responses and error is not None and is_paid(response) and self._keeps_content(response, error)
+        )
 
     async def _stream_on(self, events: EventStream) -> bytes:
         """Send events as fast as the client takes them. Return the frames at the end."""
@@ -582,11 +590,6 @@ class GatewayExchange(Exchange):
     async def end(self) -> None:
         """Return what is reserved for an answer that did not come, count the request, and log how it ended."""
         await self._record(self.reply.id, self._form.value, self.reply.status, self.reply.dropped)
-
-
-def _is_paid(response: ChatResponse) -> bool:
-    """Whether the server generated *response*, also a failed one, to its end: it sent a finish word and token counts."""
-    return bool(response.raw_finish_reason and response.usage.total_tokens)
 
 
 def _retry_after(response: ChatResponse) -> float | None:

@@ -585,7 +585,7 @@ class ResponsesWriter(Writer):
     def _write_whole(self, value: Event) -> Iterator[Event]:
         item = OpenItem(len(self._items), str(value.get("id") or ""), "server", whole=value)
         yield from self._added(item)
-        kind, end = str(value["type"]), value.get("status")
+        kind, end = str(value.get("type")), value.get("status")
         words = STATUSES.get(kind, ())
         if "completed" in words:
             ends = {"completed", "failed"} - {end if end == "completed" or kind.startswith("mcp_") else None}

@@ -941,7 +941,7 @@ def openai_error(info: ErrorInfo) -> Event:
     provider_error = error if isinstance(error, dict) else {}
     own_type = _word(provider_error.get("type"))
     code = info.code or usual_code
-    if own_type is not None and own_type == info.code:
+    if own_type is not None and own_type == info.code != provider_error.get("code"):
         code = str(provider_error["code"]) if type(provider_error.get("code")) is int else None
     error_fields = {
         "message": info.message,

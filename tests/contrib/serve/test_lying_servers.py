@@ -198,3 +198,28 @@ def test_so_is_that_of_an_unreadable_event(upstream: ReplayServer, path: str) ->
     assert "TypeError" not in said.text
     if path == CHAT:
         assert '"code":"unreadable_answer"' in said.text
+
+
+def test_an_answer_that_fails_before_its_content_is_a_stream_that_fails(upstream: ReplayServer) -> None:
+    """A client of Responses reads events: it would take a body in their place for a stream without any."""
+    candidate = {"content": {}, "finishReason": "NO_IMAGE", "index": 0}
+    counts = {"promptTokenCount": 5, "candidatesTokenCount": 7, "totalTokenCount": 12}
+    upstream.add(Answer.of_events([{"candidates": [candidate], "usageMetadata": counts}]))
+    model = f"tiny: {{provider: gemini, model: g, base_url: '{upstream.url}', api_key: k}}"
+    said = post(
+        config_of(upstream, models=model), {"model": "tiny", "input": "hi", "stream": True}, "/v1/responses"
+    )
+    assert said.headers["content-type"].startswith("text/event-stream")
+    events = [line.removeprefix("event: ") for line in said.text.splitlines() if line.startswith("event: ")]
+    assert events == ["response.created", "response.in_progress", "response.failed"]
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"), [("insufficient_quota", "insufficient_quota"), (None, None), (7, "7")]
+)
+def test_the_code_of_an_error_stays_also_where_it_is_its_type(
+    upstream: ReplayServer, code: object, shown: object
+) -> None:
+    error = {"message": "You exceeded your quota.", "type": "insufficient_quota", "param": None, "code": code}
+    upstream.add(Answer.of_json({"error": error}, status=429))
+    assert post(config_of(upstream)).json()["error"]["code"] == shown
