@@ -155,7 +155,7 @@ _OPAQUE_TEXTS: Final = {
     "0": "a zero",
     "[DONE]": "the end of a stream",
     "null": "a null",
-    "\ufeffKelp\x00\x07 \u200b\U0001f469\u200d": "a text with invisible characters",
+    "\ufeffKelp\x00\x07 \u200b\U0001f469\u200d\u200b": "a text with invisible characters",
     "```\n</s><|im_end|> &lt;b&gt; <think>a</think> \u201cq\u201d 'q' \\u0041 \\n %20 ```\n{}\n```\n\nUser: \n```": (
         "a text of tags, quotes, escapes and fences"
     ),

@@ -197,6 +197,7 @@ def test_an_honest_plugin_passes_and_what_was_tried_is_counted() -> None:
         lambda text: text.replace("\r\n", "\n"),
         lambda text: text.replace("\0", ""),
         lambda text: text.strip("\ufeff"),
+        lambda text: text.strip("\u200b"),
     ],
 )
 def test_a_text_that_is_changed_is_found_although_its_path_is_declared(change: Any) -> None:
