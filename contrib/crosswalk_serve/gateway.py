@@ -633,7 +633,9 @@ class StoredResponses:
 
 
 def _items(conversation: StoredConversation, id: str) -> list[dict[str, Any]]:
-    """Return the conversation before the response as items of Responses, each with an id."""
+    """Return the conversation before the response as items of Responses, each with an id. Instructions are none."""
+    if len(conversation.turns) == 1:
+        return []
     request = ChatRequest(conversation.turns[:-1], model="-")
     built_input = build_http_request(request, "openai_responses", on_unsupported="drop").body["input"]
     items = [{"role": "user", "content": built_input}] if isinstance(built_input, str) else built_input

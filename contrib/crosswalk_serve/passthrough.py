@@ -21,7 +21,7 @@ from starlette.routing import Route as Page
 from crosswalk import normalize
 from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
-from crosswalk.formats.reading import VERSION
+from crosswalk.formats.reading import VERSION, ClientRequest
 from crosswalk.service import ChatRequest, LLMService, PlainAnswer, build_http_request
 from crosswalk.service.endpoint import is_unstarted
 from crosswalk.types import UsageInfo, dump_json, load_json
@@ -263,7 +263,7 @@ class TokenCounts:
             orjson.dumps({**about, count_key: tokens}), headers=headers, media_type="application/json"
         )
 
-    async def _asked(self, caller: Caller, route: ModelRoute, incoming: Incoming) -> ChatRequest:
+    async def _asked(self, caller: Caller, route: ModelRoute, incoming: Incoming) -> ClientRequest:
         """Return the request with the turns before it, as for an answer. It names only what *caller* has received.
 
         Raises:
@@ -275,15 +275,14 @@ class TokenCounts:
             await gateway.kept_state.check(caller.name, keeper, settled)
         previous = incoming.wants.previous_response_id
         earlier = await gateway.conversations.turns_before(caller.name, previous)
-        request: ChatRequest = settled.request
-        turns, _ = await gateway.kept_state.turns_for(
-            caller.name, route.servers, (*earlier, *request.messages)
-        )
+        request, count = settled.request, settled.request.instruction_count
+        asked_turns = (*request.messages[:count], *earlier, *request.messages[count:])
+        turns, _ = await gateway.kept_state.turns_for(caller.name, route.servers, asked_turns)
         is_same = not earlier and all(map(is_, turns, request.messages))
         return request if is_same else attrs.evolve(request, messages=turns)
 
 
-async def _counted(route: ModelRoute, asked: ChatRequest) -> int | None:
+async def _counted(route: ModelRoute, asked: ClientRequest) -> int | None:
     """Return the server's count, or ``None`` if it does not count.
 
     Raises:

@@ -23,6 +23,7 @@ from crosswalk.errors import (
     ResponseValidationError,
     UnknownProviderError,
 )
+from crosswalk.formats.reading import ClientRequest
 from crosswalk.formats.requests import Incoming
 from crosswalk.prices import cost_of
 from crosswalk.service import (
@@ -452,8 +453,11 @@ class ModelRoute:
             del self.lanes[next(iter(self.lanes))]
         self.lanes[service, key] = lane
 
-    def request(self, asked: ChatRequest, name: str, earlier: Iterable[Turn] = ()) -> ChatRequest:
-        """Return *asked*, a request for the model *name* that continues *earlier* turns, in the form for the endpoints."""
+    def request(self, asked: ClientRequest, name: str, earlier: Iterable[Turn] = ()) -> ChatRequest:
+        """Return *asked*, a request for the model *name* that continues *earlier* turns, in the form for the endpoints.
+
+        Its instructions precede these turns.
+        """
         fields: dict[str, Any] = {
             option: value for option, value in self.defaults.items() if getattr(asked, option) in (None, ())
         }
@@ -463,7 +467,8 @@ class ModelRoute:
                 options[provider] = {**options.get(provider, {}), **given_options.thawed()}
             fields["provider_options"] = options
         if earlier:
-            fields["messages"] = (*earlier, *asked.messages)
+            count = asked.instruction_count
+            fields["messages"] = (*asked.messages[:count], *earlier, *asked.messages[count:])
         changed_request = attrs.evolve(asked, **fields) if fields else asked
         return changed_request.for_model(name if self.passes_name else None)
 

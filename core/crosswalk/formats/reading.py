@@ -133,6 +133,11 @@ class ClientRequest(ChatRequest):
     alone: Mapping[int, tuple[str, ChatMessage]] = attrs.field(factory=dict)
     places: tuple[str, ...] = ()
 
+    @property
+    def instruction_count(self) -> int:
+        """The number of turns that begin the request and are for its answer alone: no later request continues them."""
+        return self.places.count("instructions")
+
     def server_of(self, turn: Turn) -> str | None:
         """See :meth:`ChatRequest.server_of`."""
         return self.servers.get(turn.id) if isinstance(turn, ChatResponse) else None
@@ -184,8 +189,12 @@ class ClientRequest(ChatRequest):
         match = _MESSAGE.fullmatch(adaptation.field)
         if not match or adaptation.refuses or not self.places:
             return adaptation
-        number = int(match[1]) - len(self.messages) + len(self.places)
-        return attrs.evolve(adaptation, field="previous_response_id" if number < 0 else self.places[number])
+        number = int(match[1])
+        if number >= self.instruction_count:  # earlier turns are between these and the others
+            number += len(self.places) - len(self.messages)
+            if number < self.instruction_count:
+                return attrs.evolve(adaptation, field="previous_response_id")
+        return attrs.evolve(adaptation, field=self.places[number])
 
     def _with_headers(self, http_request: HTTPRequest) -> HTTPRequest:
         """Return *http_request* with the options of the client's headers, if the server speaks the client's form."""
