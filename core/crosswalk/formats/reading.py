@@ -189,12 +189,9 @@ class ClientRequest(ChatRequest):
         match = _MESSAGE.fullmatch(adaptation.field)
         if not match or adaptation.refuses or not self.places:
             return adaptation
-        number = int(match[1])
-        if number >= self.instruction_count:  # earlier turns are between these and the others
-            number += len(self.places) - len(self.messages)
-            if number < self.instruction_count:
-                return attrs.evolve(adaptation, field="previous_response_id")
-        return attrs.evolve(adaptation, field=self.places[number])
+        earlier = ["previous_response_id"] * (len(self.messages) - len(self.places))
+        places = (*self.places[: self.instruction_count], *earlier, *self.places[self.instruction_count :])
+        return attrs.evolve(adaptation, field=places[int(match[1])])
 
     def _with_headers(self, http_request: HTTPRequest) -> HTTPRequest:
         """Return *http_request* with the options of the client's headers, if the server speaks the client's form."""
@@ -301,8 +298,7 @@ class ClientRequest(ChatRequest):
                 place, turn = self.alone[id(turn)]
                 places.append(place)
             turns.append(turn)
-        changed: ClientRequest = altered(self, messages=tuple(turns), told=(*self.told, *places))
-        return changed
+        return altered(self, messages=tuple(turns), told=(*self.told, *places))
 
     def _without_silence(self, target: RequestTable | None) -> ClientRequest:
         """Return the request for a server with the table *target*, without the messages of which nothing is read.
