@@ -248,9 +248,9 @@ class GatewayExchange(Exchange):
             return None
         self._incoming = incoming = self._in_foreground(incoming, route)
         incoming_for_server = incoming.without(*self._own_fields(route))
-        keeper = route.keeper(self._form)
-        if keeper != "":
-            await gateway.kept_state.check(self._caller.name, keeper, incoming_for_server)
+        if route.keeps(self._form):
+            keeper = await gateway.kept_state.keeper(self._caller.name, route.servers, incoming_for_server)
+            self._route = route = route.at(keeper)
         request = incoming_for_server.request
         earlier_turns = await self._conversations.turns_before(
             self._caller.name, incoming.wants.previous_response_id
