@@ -150,6 +150,7 @@ class GatewayExchange(Exchange):
         self._seals: Seals
         self._fields: Fields
         self._asked_turns: tuple[ChatMessage | ChatResponse, ...] | None = None
+        self._carried_turns: tuple[ChatMessage | ChatResponse, ...] = ()  # what a later request continues
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
         self._may_repeat = True  # the client: no server can have charged for its request
         self.reply = Reply(form, str(uuid4()), send)
@@ -247,30 +248,31 @@ class GatewayExchange(Exchange):
             return None
         self._incoming = incoming = self._in_foreground(incoming, route)
         incoming_for_server = incoming.without(*self._own_fields(route))
-        keeper = route.keeper(self._form)
-        if keeper != "":
-            await gateway.kept_state.check(self._caller.name, keeper, incoming_for_server)
-        request: ChatRequest = incoming_for_server.request
+        if route.keeps(self._form):
+            keeper = await gateway.kept_state.keeper(self._caller.name, route.servers, incoming_for_server)
+            self._route = route = route.at(keeper)
+        request = incoming_for_server.request
         earlier_turns = await self._conversations.turns_before(
             self._caller.name, incoming.wants.previous_response_id
         )
         self._asked_turns = (*earlier_turns, *request.messages)
+        self._carried_turns = (*earlier_turns, *request.messages[request.instruction_count :])
         turns, giving_servers = await gateway.kept_state.turns_for(
             self._caller.name, route.servers, self._asked_turns
         )
         continued_turns, own_turns = turns[: len(earlier_turns)], turns[len(earlier_turns) :]
         if giving_servers or any(map(is_not, own_turns, request.messages)):
             request = attrs.evolve(incoming_for_server.request, messages=own_turns, servers=giving_servers)
-        request = route.request(request, name, continued_turns)
-        max_cost = route.most_cost(request, incoming.wants.n) if self._has_budget else 0.0
+        asked = route.request(request, name, continued_turns)
+        max_cost = route.most_cost(asked, incoming.wants.n) if self._has_budget else 0.0
         self._reservation = await gateway.quotas.admit(self._caller, max_cost)
         self._service = service = route.service()
         if key is not None and (service, key) not in route.lanes:
-            request = service.prepare(request)
-            if isinstance(request, PreparedRequest):
-                lane = Lane.of(route, given, incoming, request, self.reply.dropped, is_kept=self._is_kept)
+            asked = service.prepare(asked)
+            if isinstance(asked, PreparedRequest):
+                lane = Lane.of(route, given, incoming, asked, self.reply.dropped, is_kept=self._is_kept)
                 route.learn(service, key, lane)
-        return request
+        return asked
 
     async def _with_kept(self, incoming: Incoming) -> Incoming:
         """Return *incoming*, a request of Responses, with what this gateway keeps in place of its names.
@@ -559,7 +561,7 @@ class GatewayExchange(Exchange):
         id, is_stored = stored_answer.get("id"), False
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
-                conversation = StoredConversation((*self._turns(), response), body)
+                conversation = StoredConversation((*self._carried_turns, response), body)
                 store = self._incoming.wants.store
                 is_stored = await self._conversations.keep(caller.name, id, conversation, store)
                 if store is not False:

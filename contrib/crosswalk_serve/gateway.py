@@ -633,7 +633,9 @@ class StoredResponses:
 
 
 def _items(conversation: StoredConversation, id: str) -> list[dict[str, Any]]:
-    """Return the conversation before the response as items of Responses, each with an id."""
+    """Return the conversation before the response as items of Responses, each with an id. Instructions are none."""
+    if len(conversation.turns) == 1:
+        return []
     request = ChatRequest(conversation.turns[:-1], model="-")
     built_input = build_http_request(request, "openai_responses", on_unsupported="drop").body["input"]
     items = [{"role": "user", "content": built_input}] if isinstance(built_input, str) else built_input
@@ -696,17 +698,21 @@ class KeptState:
         for id in {*thread_ids, *kept_ids(response)}:
             await self._documents.put(name_of(owner, f"{server}:{id}"), b"1")
 
-    async def check(self, owner: str | None, server: str | None, incoming: Incoming) -> None:
-        """Check that *owner* has received from *server* whatever *incoming* names. *server* is ``None`` if it is unclear.
+    async def keeper(self, owner: str | None, servers: Collection[str], incoming: Incoming) -> str | None:
+        """Return the one of *servers* that gave *owner* whatever *incoming* names, or ``None`` if it names nothing.
 
         Raises:
             BadRequestError: it has not.
             Refusal: nobody can tell now.
         """
+        keepers: list[str] | None = None
         for path, value in incoming.state.items():
             for id in ids_in(value):
-                if not await self._has_received(owner, server, id):
+                candidates = sorted(servers) if keepers is None else keepers
+                keepers = [one for one in candidates if await self._has_received(owner, one, id)]
+                if not keepers:
                     raise BadRequestError(_UNKNOWN_MESSAGE, path)
+        return keepers[0] if keepers else None
 
     async def turns_for(
         self, owner: str | None, servers: Collection[str], turns: Turns

@@ -21,7 +21,7 @@ from starlette.routing import Route as Page
 from crosswalk import normalize
 from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind, ProviderError
-from crosswalk.formats.reading import VERSION
+from crosswalk.formats.reading import VERSION, ClientRequest
 from crosswalk.service import ChatRequest, LLMService, PlainAnswer, build_http_request
 from crosswalk.service.endpoint import is_unstarted
 from crosswalk.types import UsageInfo, dump_json, load_json
@@ -253,7 +253,7 @@ class TokenCounts:
         if self._form is WireForm.OPENAI_RESPONSES:
             incoming = await gateway.kept_state.with_items(caller.name, incoming)
         route = gateway.route(caller, incoming.request.model).for_form(self._form)
-        asked = await self._asked(caller, route, Seals(gateway.config, caller).opened(incoming))
+        route, asked = await self._asked(caller, route, Seals(gateway.config, caller).opened(incoming))
         await gateway.quotas.admit(caller)
         count = await supervised(gateway, request, caller, lambda: _counted(route, asked))
         headers = {} if count is not None else {"x-crosswalk-estimated": count_key}
@@ -263,27 +263,30 @@ class TokenCounts:
             orjson.dumps({**about, count_key: tokens}), headers=headers, media_type="application/json"
         )
 
-    async def _asked(self, caller: Caller, route: ModelRoute, incoming: Incoming) -> ChatRequest:
-        """Return the request with the turns before it, as for an answer. It names only what *caller* has received.
+    async def _asked(
+        self, caller: Caller, route: ModelRoute, incoming: Incoming
+    ) -> tuple[ModelRoute, ClientRequest]:
+        """Return the route to the server that keeps what *incoming* names, and the request with the turns before it.
+
+        They are as for an answer. The request names only what *caller* has received.
 
         Raises:
             BadRequestError, Refusal: it names something else.
         """
-        gateway, keeper = self._gateway, route.keeper(self._form)
+        gateway = self._gateway
         settled = incoming.without("previous_response_id", "store")
-        if keeper != "":
-            await gateway.kept_state.check(caller.name, keeper, settled)
+        if route.keeps(self._form):
+            route = route.at(await gateway.kept_state.keeper(caller.name, route.servers, settled))
         previous = incoming.wants.previous_response_id
         earlier = await gateway.conversations.turns_before(caller.name, previous)
-        request: ChatRequest = settled.request
-        turns, _ = await gateway.kept_state.turns_for(
-            caller.name, route.servers, (*earlier, *request.messages)
-        )
+        request, count = settled.request, settled.request.instruction_count
+        asked_turns = (*request.messages[:count], *earlier, *request.messages[count:])
+        turns, _ = await gateway.kept_state.turns_for(caller.name, route.servers, asked_turns)
         is_same = not earlier and all(map(is_, turns, request.messages))
-        return request if is_same else attrs.evolve(request, messages=turns)
+        return route, request if is_same else attrs.evolve(request, messages=turns)
 
 
-async def _counted(route: ModelRoute, asked: ChatRequest) -> int | None:
+async def _counted(route: ModelRoute, asked: ClientRequest) -> int | None:
     """Return the server's count, or ``None`` if it does not count.
 
     Raises:

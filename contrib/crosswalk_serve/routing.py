@@ -23,6 +23,7 @@ from crosswalk.errors import (
     ResponseValidationError,
     UnknownProviderError,
 )
+from crosswalk.formats.reading import ClientRequest
 from crosswalk.formats.requests import Incoming
 from crosswalk.prices import cost_of
 from crosswalk.service import (
@@ -386,7 +387,9 @@ class ModelRoute:
         defaults: options for requests without them.
         options: additional options for each provider.
         passes_name: whether the endpoints are asked for the model by the client's name for it.
+        is_mixed: whether the model has several providers, so that opaque values need the mark of their owner.
         native: the routes for clients whose format an endpoint has besides its own one. Empty if the route is mixed.
+        pinned: the routes to one of several servers each, by the name of the server.
         lanes: the native lanes, by their service and what :func:`lane_key` returns for their requests. ``None`` for requests
             that are known to have none.
         foreign_forms: the formats of clients that are known to have none: no server of a request was asked in them.
@@ -400,27 +403,19 @@ class ModelRoute:
     defaults: Mapping[str, Any]
     options: Mapping[str, Mapping[str, Any]]
     passes_name: bool
+    is_mixed: bool
     native: Mapping[WireForm, ModelRoute] = attrs.field(factory=dict)
+    pinned: Mapping[str, ModelRoute] = attrs.field(factory=dict)
     lanes: dict[tuple[LLMService, bytes], Lane | None] = attrs.field(factory=dict, init=False)
     foreign_forms: set[WireForm] = attrs.field(factory=set, init=False)
 
-    @property
-    def is_mixed(self) -> bool:
-        """Whether it has several providers, so that opaque values need the mark of their owner."""
-        return len({target.provider for target in self.model.endpoints}) > 1
+    def keeps(self, form: WireForm) -> bool:
+        """Return whether a server speaks *form*. Others get nothing that another one keeps."""
+        return any(target.provider == form.provider for target in self.model.endpoints)
 
-    def keeper(self, form: WireForm) -> str | None:
-        """Return the name of the one server that gets all requests, or ``None`` if there are several.
-
-        It is empty if none of them speaks *form*: such servers get nothing that another one keeps.
-        """
-        has_format = any(target.provider == form.provider for target in self.model.endpoints)
-        return self.server if has_format else ""
-
-    @property
-    def server(self) -> str | None:
-        """The name of the one server that gets all requests, or ``None`` if there are several."""
-        return next(iter(self.servers)) if len(self.servers) == 1 else None
+    def at(self, server: str | None) -> ModelRoute:
+        """Return the route to this *server* alone, or to all of them for ``None``."""
+        return self if server is None else self.pinned.get(server, self)
 
     @property
     def servers(self) -> frozenset[str]:
@@ -452,8 +447,11 @@ class ModelRoute:
             del self.lanes[next(iter(self.lanes))]
         self.lanes[service, key] = lane
 
-    def request(self, asked: ChatRequest, name: str, earlier: Iterable[Turn] = ()) -> ChatRequest:
-        """Return *asked*, a request for the model *name* that continues *earlier* turns, in the form for the endpoints."""
+    def request(self, asked: ClientRequest, name: str, earlier: Iterable[Turn] = ()) -> ChatRequest:
+        """Return *asked*, a request for the model *name* that continues *earlier* turns, in the form for the endpoints.
+
+        Its instructions precede these turns.
+        """
         fields: dict[str, Any] = {
             option: value for option, value in self.defaults.items() if getattr(asked, option) in (None, ())
         }
@@ -463,7 +461,8 @@ class ModelRoute:
                 options[provider] = {**options.get(provider, {}), **given_options.thawed()}
             fields["provider_options"] = options
         if earlier:
-            fields["messages"] = (*earlier, *asked.messages)
+            count = asked.instruction_count
+            fields["messages"] = (*asked.messages[:count], *earlier, *asked.messages[count:])
         changed_request = attrs.evolve(asked, **fields) if fields else asked
         return changed_request.for_model(name if self.passes_name else None)
 
@@ -723,15 +722,29 @@ class Router:
         except (ConfigurationError, ResponseValidationError, UnknownProviderError) as error:
             raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}") from None
         options = {target.provider: target.options for target in model.endpoints if target.options}
+        is_mixed = len({target.provider for target in targets}) > 1
         route = ModelRoute(
-            name, model, tuple(first_targets), services, orders, dict(model.defaults), options, passes_name
+            name,
+            model,
+            tuple(first_targets),
+            services,
+            orders,
+            dict(model.defaults),
+            options,
+            passes_name,
+            is_mixed,
         )
         native_routes = {}
         for form in () if route.is_mixed else WireForm:
             endpoints = tuple(target.in_format(form) for target in model.endpoints)
             if endpoints != model.endpoints:
                 native_routes[form] = self._route(name, attrs.evolve(model, endpoints=endpoints), config)
-        return attrs.evolve(route, native=native_routes)
+        pinned_routes = {}
+        for target in targets if len(targets) > 1 else ():
+            pinned_route = self._route(name, attrs.evolve(model, endpoints=(target,)), config)
+            (server,) = pinned_route.servers
+            pinned_routes[server] = attrs.evolve(pinned_route, is_mixed=is_mixed)
+        return attrs.evolve(route, native=native_routes, pinned=pinned_routes)
 
     def _service(self, targets: tuple[Target, ...], model: Model, config: Config) -> LLMService:
         """Return the service for *targets*, in this order. Models with the same targets share one."""

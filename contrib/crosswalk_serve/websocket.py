@@ -157,7 +157,8 @@ class _Connection:
         owner, model = self._caller.name, incoming.request.model
         self._gateway.route(self._caller, model)
         earlier_turns = await self._conversations.turns_before(owner, incoming.wants.previous_response_id)
-        id, turns = f"resp_{uuid4().hex}", (*earlier_turns, *incoming.request.messages)
+        own_turns = incoming.request.messages[incoming.request.instruction_count :]
+        id, turns = f"resp_{uuid4().hex}", (*earlier_turns, *own_turns)
         await self._conversations.keep(owner, id, StoredConversation(turns, b""), store=False)
         empty_response = ChatResponse(
             id=id,

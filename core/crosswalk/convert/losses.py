@@ -12,7 +12,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 import orjson
 
-from crosswalk.formats.writing import ConversionError, WireForm, is_same_object, tier_of
+from crosswalk.formats.tables import TABLES
+from crosswalk.formats.writing import ConversionError, WireForm, is_same_object, source_form, tier_of
 from crosswalk.mapping.reader import ENVELOPE_KEYS as ENVELOPE_KEYS
 from crosswalk.text import counted
 from crosswalk.types.json import same_json, step
@@ -106,6 +107,10 @@ def _is_zero(path: str, before: Answer, _: Answer) -> bool:
     return not value
 
 
+def _is_of_responses(_: str, before: Answer, __: Answer) -> bool:
+    return isinstance(before, ChatResponse) and source_form(before) is WireForm.OPENAI_RESPONSES
+
+
 def _is_cut(_: str, before: Answer, after: Answer) -> bool:
     return before.finish_reason not in _WHOLE_REASONS and after.finish_reason in _WHOLE_REASONS
 
@@ -161,6 +166,14 @@ _SEGMENT_PATH = _ANSWER_PATH + r"segments\[\d+\].*"
 _ENVELOPE_RULE: Final = LossRule("envelope", _H, "a field about the document, such as `object`, or one without a value",
     r"metadata\.extensions.*", holds=_is_stated)  # fmt: skip
 
+_NO_ECHOES: Final = {"input", "service_tier", "conversation", "continuation_token"}
+"""Fields of a request that say something else in an answer: what it costs, and how to go on."""
+_ECHOES: Final = {
+    *({re.split(r"[.\[]", row.path)[0] for row in TABLES[WireForm.OPENAI_RESPONSES.key].rows} - _NO_ECHOES),
+    *("billing", "frequency_penalty", "presence_penalty"),
+}
+"""The fields of an answer of Responses that repeat the options of its request."""
+
 RULES: Final = (
     LossRule("respelled", _H, "the same JSON value in other characters", ".*", (LossReason.RESPELLED,)),
     LossRule("joined", _H, "the text is there, in one piece with its neighbour", ".*", (LossReason.JOINED,)),
@@ -175,6 +188,8 @@ RULES: Final = (
         _ANSWER_PATH + "raw_finish_reason"),
     LossRule("zero-count", _H, "the format has no place for a count of zero", r"usage\..*", holds=_is_zero),
     _ENVELOPE_RULE,
+    LossRule("echo", _H, "the answer repeats the options of its request, or its events have padding",
+        rf"metadata\.extensions\.({'|'.join(sorted(_ECHOES))}|obfuscation)([.\[].*)?", holds=_is_of_responses),
     LossRule("error-alone", _C, "the answer is an error, and the format has no content besides it",
         r"message\.(content|tool_calls.*)", holds=_is_error),
     LossRule("no-arguments", _H, "a call without arguments has an empty object",

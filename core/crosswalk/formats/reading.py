@@ -133,6 +133,11 @@ class ClientRequest(ChatRequest):
     alone: Mapping[int, tuple[str, ChatMessage]] = attrs.field(factory=dict)
     places: tuple[str, ...] = ()
 
+    @property
+    def instruction_count(self) -> int:
+        """The number of turns that begin the request and are for its answer alone: no later request continues them."""
+        return self.places.count("instructions")
+
     def server_of(self, turn: Turn) -> str | None:
         """See :meth:`ChatRequest.server_of`."""
         return self.servers.get(turn.id) if isinstance(turn, ChatResponse) else None
@@ -184,8 +189,9 @@ class ClientRequest(ChatRequest):
         match = _MESSAGE.fullmatch(adaptation.field)
         if not match or adaptation.refuses or not self.places:
             return adaptation
-        number = int(match[1]) - len(self.messages) + len(self.places)
-        return attrs.evolve(adaptation, field="previous_response_id" if number < 0 else self.places[number])
+        earlier = ["previous_response_id"] * (len(self.messages) - len(self.places))
+        places = (*self.places[: self.instruction_count], *earlier, *self.places[self.instruction_count :])
+        return attrs.evolve(adaptation, field=places[int(match[1])])
 
     def _with_headers(self, http_request: HTTPRequest) -> HTTPRequest:
         """Return *http_request* with the options of the client's headers, if the server speaks the client's form."""
@@ -292,8 +298,7 @@ class ClientRequest(ChatRequest):
                 place, turn = self.alone[id(turn)]
                 places.append(place)
             turns.append(turn)
-        changed: ClientRequest = altered(self, messages=tuple(turns), told=(*self.told, *places))
-        return changed
+        return altered(self, messages=tuple(turns), told=(*self.told, *places))
 
     def _without_silence(self, target: RequestTable | None) -> ClientRequest:
         """Return the request for a server with the table *target*, without the messages of which nothing is read.

@@ -285,11 +285,12 @@ def _segment(segment: Segment, redact: Redact) -> Segment:
 ENVELOPE_KEYS: Final = frozenset(
     {
         "created", "created_at", "completed_at", "done", "done_reason", "eval_duration", "id", "index", "load_duration",
-        "object", "prompt_eval_duration", "raw_finish_reason", "role", "service_tier", "status", "system_fingerprint",
-        "timings", "total_duration", "type",
+        "object", "phase", "prompt_eval_duration", "raw_finish_reason", "role", "service_tier", "status",
+        "system_fingerprint", "timings", "total_duration", "type",
     }
 )  # fmt: skip
-"""Fields about the answer as a document, and durations. Each format has its own, so no client misses another's."""
+"""Fields about the answer as a document or the stage of a text, and durations. Each format has its own, so no client misses
+another's."""
 
 _LABEL_KEYS: Final = ENVELOPE_KEYS | {
     "encrypted_content", "matched_stop", "model", "modelVersion", "name", "prompt", "provider", "remote_host",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -9,6 +11,7 @@ import orjson
 import pytest
 
 from crosswalk.convert import WireForm, convert
+from crosswalk.errors import MappingError
 from crosswalk.mapping.normalize import normalize, normalize_stream
 from crosswalk.types import ChatResponse
 from crosswalk_serve.http import dropped_fields, header_of
@@ -76,6 +79,63 @@ def names(response: ChatResponse, form: WireForm) -> list[str]:
 @pytest.mark.parametrize("provider", BODIES)
 def test_an_ordinary_answer_drops_nothing(provider: str, form: WireForm) -> None:
     assert names(read(BODIES[provider], provider), form) == []
+
+
+ECHOES: dict[str, Any] = {
+    "instructions": "Be brief.", "temperature": 1.0, "top_p": 0.98, "text": {"format": {"type": "text"}, "verbosity": "medium"},
+    "truncation": "disabled", "store": False, "background": False, "parallel_tool_calls": True, "tool_choice": "auto",
+    "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": True}], "metadata": {"team": "a"},
+    "max_output_tokens": 9, "max_tool_calls": 2, "service_tier": "default", "billing": {"payer": "developer"}, "top_logprobs": 0,
+    "reasoning": {"effort": "low", "summary": None}, "user": "u", "frequency_penalty": 0.5, "prompt_cache_retention": "24h",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", WireForm)
+def test_the_options_of_its_request_are_no_loss_of_an_answer(form: WireForm) -> None:
+    assert names(read({**RESPONSE, **ECHOES}, "openai_responses"), form) == []
+
+
+def test_another_api_or_field_may_say_something_under_their_names() -> None:
+    further = {"store": "kept", "continuation_token": "c"}
+    paid = {**RESPONSE, **further, "service_tier": "priority"}
+    assert names(read(paid, "openai_responses"), WireForm.OLLAMA) == ["service_tier", "continuation_token"]
+    assert names(read({**CHAT, "store": "kept"}, "openai"), WireForm.ANTHROPIC) == ["store"]
+
+
+CAPTURES = Path(__file__).parents[2] / "captures/openai_responses"
+CONTENT = (
+    "output[",
+    "message.",
+    "segments",
+    "error.",
+    "finish_reason",
+    "logprobs",
+    "usage.",
+    "tool_usage.",
+    "model",
+)
+
+
+@pytest.mark.parametrize("form", [WireForm.OPENAI_CHAT, WireForm.ANTHROPIC])
+def test_of_recorded_answers_only_content_is_lost(form: WireForm) -> None:
+    lost: dict[str, list[str]] = {}
+    for file in sorted(CAPTURES.glob("*.response.*")):
+        try:
+            if file.suffix == ".json":
+                response = read(orjson.loads(file.read_bytes()), "openai_responses")
+            else:
+                stream = normalize_stream([file.read_bytes()], "openai_responses")
+                for _ in stream:
+                    pass
+                response = stream.response
+        except MappingError as error:
+            assert error.partial is not None
+            response = error.partial
+        lost[file.name] = names(response, form)
+    assert [
+        one for one in chain(*lost.values()) if not one.startswith(CONTENT) or one.endswith("phase")
+    ] == []
+    assert sum(not one for one in lost.values()) > len(lost) / 3
 
 
 def test_a_new_field_has_its_place_in_the_servers_api() -> None:

@@ -199,6 +199,29 @@ def test_servers_with_several_keys_keep_nothing_for_sure(upstream: ReplayServer)
     assert not upstream.requests
 
 
+@pytest.mark.parametrize(
+    ("provider", "path", "first", "answer", "names"),
+    [one for one in KEPT if one[-1].keys() & {"thread", "conversation", "container"}],
+)
+def test_one_of_several_servers_goes_on_with_what_it_keeps(
+    upstream: ReplayServer, provider: str, path: str, first: Any, answer: Any, names: Any
+) -> None:
+    server = f"{{provider: {provider}, base_url: '{upstream.url}', api_key: "
+    app = create_app(config_of(upstream, "", f"tiny: [{server}a, model: a}}, {server}b, model: b}}]"))
+    second = {**{key: first[key] for key in first if key != "thread"}, **names}
+    upstream.add(Answer.failure(503)).add(Answer.of_json(answer))  # the second server gives it
+    upstream.add(Answer.of_json(answer)).add(Answer.failure(503))
+
+    async def main() -> list[int]:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return [
+                (await client.post(PATHS[path], json=body)).status_code for body in (first, second, second)
+            ]
+
+    assert asyncio.run(main()) == [200, 200, 503]
+    assert [request.json()["model"] for request in upstream.requests] == ["a", "b", "b", "b"]
+
+
 CONVERSATION = {**RESPONSE, "conversation": {"id": "kept"}}
 CONTAINER = {**MESSAGE, "container": {"id": "kept", "expires_at": "2999-01-01T00:00:00Z"}}
 GOES_ON = [

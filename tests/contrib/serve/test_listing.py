@@ -341,6 +341,30 @@ def test_the_conversation_before_a_response_comes_page_by_page(upstream: ReplayS
     run(config_of(upstream), do)
 
 
+def test_instructions_are_for_one_answer(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(says("Oui"), times=None)
+        developer = {"role": "developer", "content": "Be kind."}
+        previous: dict[str, Any] = {}
+        for more in (
+            {"instructions": "Speak French.", "input": [developer, {"role": "user", "content": "Hi"}]},
+            {"instructions": "Speak German.", "input": "And?"},
+            {"input": "On"},
+        ):
+            answer = await client.post("/v1/responses", json={"model": "tiny", **more, **previous})
+            previous = {"previous_response_id": id_in(answer)}
+        items = f"/v1/responses/{previous['previous_response_id']}/input_items"
+        page = (await client.get(items, params={"order": "asc"})).json()
+        turns = ["Be kind.", "Hi", "Oui", "And?", "Oui", "On"]
+        assert [item["content"][0]["text"] for item in page["data"]] == turns
+        asked = [[one["content"] for one in request.json()["messages"]] for request in upstream.requests]
+        assert asked == [["Speak French.", *turns[:2]], ["Speak German.", *turns[:4]], turns]
+        alone = await client.post("/v1/responses", json={"model": "tiny", "instructions": "Greet."})
+        assert (await client.get(f"/v1/responses/{id_in(alone)}/input_items")).json()["data"] == []
+
+    run(config_of(upstream), do)
+
+
 def test_what_is_not_to_be_stored_is_not(upstream: ReplayServer) -> None:
     async def do(client: httpx2.AsyncClient, _: Any) -> None:
         upstream.add(says("Hello"), times=None)

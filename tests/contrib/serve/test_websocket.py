@@ -73,7 +73,7 @@ def test_a_stored_answer_is_there_for_all(upstream: ReplayServer, gateway: Live)
 def test_a_request_may_be_prepared(upstream: ReplayServer, gateway: Live) -> None:
     upstream.add(streams("Four"))
     with socket_to(gateway) as socket:
-        events = ask(socket, input="Be brief.", generate=False)
+        events = ask(socket, input="Be brief.", instructions="Only now.", generate=False)
         assert [one["type"] for one in events][:1] == ["response.created"]
         prepared = events[-1]["response"]
         assert (prepared["output"], prepared["status"], upstream.requests) == ([], "completed", ())
