@@ -32,6 +32,7 @@ from crosswalk_serve.answers import (
     native_body,
     relayed,
     whole,
+    with_told_call_ids,
     words_for,
     written,
 )
@@ -551,7 +552,8 @@ class GatewayExchange(Exchange):
         id, is_stored = stored_answer.get("id"), False
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
-                conversation = StoredConversation((*self._turns(), response), body)
+                turn = with_told_call_ids(response, stored_answer)
+                conversation = StoredConversation((*self._turns(), turn), body)
                 store = self._incoming.wants.store
                 is_stored = await self._conversations.keep(caller.name, id, conversation, store)
                 if store is not False:
