@@ -283,7 +283,7 @@ class GatewayExchange(Exchange):
             if incoming.wants.store:
                 self.reply.dropped.append(f"request.store: {_NOT_STORED}")
             incoming = with_fields(incoming, store=False)
-        return await gateway.kept_state.with_items(self._caller.name, incoming)
+        return await gateway.kept_state.with_items(self._caller.name, incoming, self._conversations)
 
     def _in_foreground(self, incoming: Incoming, route: ModelRoute) -> Incoming:
         """Return *incoming* without the wish for an answer in the background. Its server alone would know how that ends.

@@ -335,3 +335,17 @@ def test_a_result_finds_its_call_by_the_id_that_the_client_got(
     results = results_at(provider, upstream.requests[-1].json())
     assert results == [(ids[0], "Sunny"), (ids[1], "Rainy")]
     assert ids[0] != ids[1]
+
+
+def test_a_listed_input_item_can_be_named(upstream: ReplayServer) -> None:
+    upstream.add(says("Hello"), times=None)
+    with gateway_of(upstream, "openai") as gateway, client_of(gateway) as client:
+        first = client.responses.create(**ASKED)
+        (listed,) = client.responses.input_items.list(first.id).data
+        named: Any = {"type": "item_reference", "id": listed.id}
+        client.responses.create(model="tiny", input=[named, {"role": "user", "content": "On"}])
+        said = [turn["content"] for turn in upstream.requests[-1].json()["messages"]]
+        assert said == [[{"type": "text", "text": ASKED["input"]}], "On"]
+        for id in (f"item_1_{first.id}", "item_0_none", first.id):
+            with pytest.raises(openai.BadRequestError):
+                client.responses.create(model="tiny", input=[{"type": "item_reference", "id": id}])
