@@ -20,7 +20,7 @@ from crosswalk.convert import (
     original_of,
 )
 from crosswalk.errors import ErrorInfo, ErrorKind
-from crosswalk.formats.writing import form_of_body, source_form
+from crosswalk.formats.writing import form_of_body, pieces_of, source_form
 from crosswalk.service import EventStream, Incoming, Sent, message_of
 from crosswalk.types import (
     CallKind,
@@ -47,6 +47,8 @@ from crosswalk_serve.http import for_client, info_of, media_type, named
 _OPEN_VERSION: Final = "openresponses-version"
 """The header of a client that speaks Open Responses."""
 _OPENAI: Final = {theirs: ours for ours, theirs in OPEN_RESPONSES.items()}
+_CALL_ITEMS: Final = ("function_call", "custom_tool_call")
+"""The items of Responses for a client's calls."""
 _SEALED_PATHS: Final = re.compile(r"segments|segments\[\d+\]\.metadata\.(signature|encrypted)")
 """The losses that a seal makes up for: opaque values, and the order of the parts with the seal among them."""
 
@@ -190,7 +192,7 @@ def name_in_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> N
         kind = item.get("type") or ""
         if name is not None and "call" in kind:
             item["name"] = name
-        if namespace is not None and kind in ("function_call", "custom_tool_call"):
+        if namespace is not None and kind in _CALL_ITEMS:
             item.setdefault("namespace", namespace)
 
 
@@ -265,6 +267,35 @@ def _with_own_call_ids(response: ChatResponse, token: str) -> ChatResponse:
         if one.type is SegmentType.TOOL_CALL and one.metadata.get("id") in new_ids
         else one
         for one in response.segments
+    ]
+    message = attrs.evolve(response.message, tool_calls=calls)
+    return attrs.evolve(response, message=message, segments=segments)
+
+
+def with_told_call_ids(response: ChatResponse, answer: Mapping[str, Any]) -> ChatResponse:
+    """Return *response* with the ids that its calls have in *answer*, so that a later result of the client has its call.
+
+    Args:
+        response: what the server gave. It stays if *answer* has other calls: a server of Responses made its items.
+        answer: the body of Responses that the client has got.
+    """
+    items = answer.get("output")
+    told_ids = [
+        id
+        for item in (items if isinstance(items, list) else ())  # as the server sent it
+        if isinstance(item, dict) and item.get("type") in _CALL_ITEMS
+        if isinstance(id := item.get("call_id"), str)
+    ]
+    pieces = [(one.part, one.call) for one in pieces_of(response.message, response.segments) if one.call]
+    if len(pieces) != len(told_ids) or told_ids == [call.id for _, call in pieces]:
+        return response
+    calls = list(response.tool_calls)
+    for (_, call), id in zip(pieces, told_ids, strict=True):
+        calls[call.index] = attrs.evolve(calls[call.index], id=id)
+    new_ids = {part: id for (part, _), id in zip(pieces, told_ids, strict=True)}
+    segments = [
+        attrs.evolve(one, metadata={**one.metadata, "id": new_ids[part]}) if part in new_ids else one
+        for part, one in enumerate(response.segments)
     ]
     message = attrs.evolve(response.message, tool_calls=calls)
     return attrs.evolve(response, message=message, segments=segments)

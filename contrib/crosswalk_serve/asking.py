@@ -32,6 +32,7 @@ from crosswalk_serve.answers import (
     native_body,
     relayed,
     whole,
+    with_told_call_ids,
     words_for,
     written,
 )
@@ -284,7 +285,7 @@ class GatewayExchange(Exchange):
             if incoming.wants.store:
                 self.reply.dropped.append(f"request.store: {_NOT_STORED}")
             incoming = with_fields(incoming, store=False)
-        return await gateway.kept_state.with_items(self._caller.name, incoming)
+        return await gateway.kept_state.with_items(self._caller.name, incoming, self._conversations)
 
     def _in_foreground(self, incoming: Incoming, route: ModelRoute) -> Incoming:
         """Return *incoming* without the wish for an answer in the background. Its server alone would know how that ends.
@@ -561,7 +562,8 @@ class GatewayExchange(Exchange):
         id, is_stored = stored_answer.get("id"), False
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
-                conversation = StoredConversation((*self._carried_turns, response), body)
+                turn = with_told_call_ids(response, stored_answer)
+                conversation = StoredConversation((*self._carried_turns, turn), body)
                 store = self._incoming.wants.store
                 is_stored = await self._conversations.keep(caller.name, id, conversation, store)
                 if store is not False:

@@ -669,6 +669,8 @@ def _json(value: Any) -> Response:
 _REFERENCE: Final = "item_reference"
 _ITEM: Final = re.compile(r"input\[(\d+)\]")
 """The path of an item that names a kept one."""
+_LISTED: Final = re.compile(r"item_\d+_(.+)", re.DOTALL)
+"""An id that the gateway makes up for an input item, with the id of the response."""
 _UNKNOWN_MESSAGE: Final = "this key has not received it from the server of this model, or that is long ago"
 
 
@@ -773,8 +775,12 @@ class KeptState:
             if isinstance(item, dict) and isinstance(item.get("id"), str):
                 await self._documents.put(name_of(owner, f"item:{item['id']}"), orjson.dumps(item))
 
-    async def with_items(self, owner: str | None, incoming: Incoming) -> Incoming:
+    async def with_items(
+        self, owner: str | None, incoming: Incoming, conversations: Conversations
+    ) -> Incoming:
         """Return *incoming*, a request of the Responses API, with the kept items in place of references to them.
+
+        They are those of answers, and the input items of *conversations*, by the ids with which their pages list them.
 
         Raises:
             Refusal: nobody can tell now.
@@ -784,14 +790,24 @@ class KeptState:
             place = _ITEM.fullmatch(path)
             if place is not None and value.get("type") in (None, _REFERENCE):
                 kept_item = await self._documents.get(name_of(owner, f"item:{value['id']}"))
-                if kept_item is not None:
-                    is_changed[int(place[1])] = load_json(kept_item)
+                item = load_json(kept_item) if kept_item else await _listed(owner, value["id"], conversations)
+                if item is not None:
+                    is_changed[int(place[1])] = item
         if not is_changed:
             return incoming
         items = incoming.request.said["input"]
         return with_fields(
             incoming, input=[is_changed.get(number, item) for number, item in enumerate(items)]
         )
+
+
+async def _listed(owner: str | None, id: str, conversations: Conversations) -> dict[str, Any] | None:
+    """Return the input item that :class:`StoredResponses` lists with the *id* that it made up, or ``None``."""
+    response_id = _LISTED.sub(r"\1", id)
+    conversation = await conversations.find(owner, response_id)
+    items = [] if conversation is None else _items(conversation, response_id)
+    found_items = (item for item in items if item.pop("id") == id)
+    return next(found_items, None)
 
 
 # --------------------------------------------------------------------------------- gateway

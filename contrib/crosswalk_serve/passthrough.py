@@ -251,7 +251,7 @@ class TokenCounts:
             target, count_key = {"model": request.path_params["model"]}, "totalTokens"
         incoming = read_request(self._form, body, headers=request.headers.raw, target=target)
         if self._form is WireForm.OPENAI_RESPONSES:
-            incoming = await gateway.kept_state.with_items(caller.name, incoming)
+            incoming = await gateway.kept_state.with_items(caller.name, incoming, gateway.conversations)
         route = gateway.route(caller, incoming.request.model).for_form(self._form)
         route, asked = await self._asked(caller, route, Seals(gateway.config, caller).opened(incoming))
         await gateway.quotas.admit(caller)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import anthropic
 import httpx2
 import openai
 import pytest
+from websockets.sync.client import connect
 
 from contrib_serve import Live, config_of, live, says
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -242,3 +245,107 @@ def test_a_page_that_is_not_there_says_so_in_its_apis_words(
         answer = client.post(gateway.url + path, json={"model": "tiny"}, headers=headers)
     assert answer.status_code == 404
     assert answer.json()[place[0]][place[1]] == word
+
+
+# Results of tools, for a call to which the server gave no id.
+
+
+CALL = {"name": "weather", "arguments": {"city": "Paris"}}
+IDLESS: dict[str, dict[str, Any]] = {
+    "ollama": {
+        "model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop",
+        "message": {"role": "assistant", "content": "", "tool_calls": [{"function": CALL}, {"function": CALL}]},
+    },
+    "gemini": {
+        "candidates": [{"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": [
+            {"functionCall": {"name": "weather", "args": {"city": "Paris"}}},
+            {"functionCall": {"name": "weather", "args": {"city": "Paris"}}},
+        ]}}],
+    },
+    "openai": {
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "content": None,
+            "tool_calls": [{"id": "same", "type": "function", "function": {"name": "weather", "arguments": "{}"}}] * 2}}],
+    },
+}  # fmt: skip
+
+
+def idless(provider: str, is_stream: bool) -> Answer:
+    """An answer of two calls, whose ids are missing or the same."""
+    body = IDLESS[provider]
+    if not is_stream:
+        return Answer.of_json(body)
+    if provider == "ollama":
+        line = json.dumps(body).encode() + b"\n"
+        return Answer((line,), headers={"Content-Type": "application/x-ndjson"}, stream=True)
+    if provider == "openai":
+        (choice,) = body["choices"]
+        calls = [{"index": number, **one} for number, one in enumerate(choice["message"]["tool_calls"])]
+        delta = {"index": 0, "finish_reason": "tool_calls", "delta": {"tool_calls": calls}}
+        body = {**body, "object": "chat.completion.chunk", "choices": [delta]}
+    return Answer.of_events([body], done=provider == "openai")
+
+
+def results_at(provider: str, body: dict[str, Any]) -> list[tuple[str, str]]:
+    """The result of each call in a request to *provider*, by the id of the call."""
+    if provider == "gemini":
+        _, called, answered = body["contents"]
+        call_ids = [part["functionCall"]["id"] for part in called["parts"]]
+        results = [part["functionResponse"] for part in answered["parts"]]
+        texts = {result["id"]: result["response"]["result"] for result in results}
+    else:
+        _, called, *answered = body["messages"]
+        call_ids = [call["id"] for call in called["tool_calls"]]
+        texts = {turn["tool_call_id"]: turn["content"] for turn in answered}
+    return [(id, texts.pop(id)) for id in call_ids] + list(texts.items())
+
+
+@pytest.mark.parametrize("is_socket", [False, True])
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("provider", IDLESS)
+def test_a_result_finds_its_call_by_the_id_that_the_client_got(
+    upstream: ReplayServer, provider: str, is_stream: bool, is_socket: bool
+) -> None:
+    upstream.add(idless(provider, is_stream or is_socket)).add(idless(provider, is_stream=is_socket))
+    tools = [{"type": "function", "name": "weather", "parameters": {"type": "object"}}]
+
+    def ask(**fields: Any) -> dict[str, Any]:
+        body = {**ASKED, "tools": tools, **fields}
+        if is_socket:
+            socket.send(json.dumps({"type": "response.create", **body}))
+            while (event := json.loads(socket.recv(60)))["type"] not in ("response.completed", "error"):
+                pass
+        else:
+            text = httpx2.post(f"{gateway.url}/v1/responses", json=body, timeout=60).text
+            event = json.loads(text.rpartition("data: ")[2])
+        response: dict[str, Any] = event.get("response", event)
+        return response
+
+    with gateway_of(upstream, provider) as gateway, ExitStack() as stack:
+        if is_socket:
+            address = f"ws://127.0.0.1:{gateway.port}/v1/responses"
+            socket = stack.enter_context(connect(address, proxy=None, open_timeout=60, close_timeout=60))
+        first = ask(stream=is_stream)
+        ids = [item["call_id"] for item in first["output"]]
+        outputs = [
+            {"type": "function_call_output", "call_id": id, "output": text}
+            for id, text in zip(ids, ["Sunny", "Rainy"], strict=True)
+        ]
+        ask(input=outputs, previous_response_id=first["id"])
+    results = results_at(provider, upstream.requests[-1].json())
+    assert results == [(ids[0], "Sunny"), (ids[1], "Rainy")]
+    assert ids[0] != ids[1]
+
+
+def test_a_listed_input_item_can_be_named(upstream: ReplayServer) -> None:
+    upstream.add(says("Hello"), times=None)
+    with gateway_of(upstream, "openai") as gateway, client_of(gateway) as client:
+        first = client.responses.create(**ASKED)
+        (listed,) = client.responses.input_items.list(first.id).data
+        named: Any = {"type": "item_reference", "id": listed.id}
+        client.responses.create(model="tiny", input=[named, {"role": "user", "content": "On"}])
+        said = [turn["content"] for turn in upstream.requests[-1].json()["messages"]]
+        assert said == [[{"type": "text", "text": ASKED["input"]}], "On"]
+        for id in (f"item_1_{first.id}", "item_0_none", first.id):
+            with pytest.raises(openai.BadRequestError):
+                client.responses.create(model="tiny", input=[{"type": "item_reference", "id": id}])
