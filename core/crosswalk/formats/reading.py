@@ -366,15 +366,14 @@ class ClientRequest(ChatRequest):
             options["logprobs"] = True
             paths.setdefault("logprobs", paths["top_logprobs"])
         elif near_table is None and not options.get("logprobs") and options.pop("top_logprobs", None):
-            reason = "it asks for nothing without log probabilities"
-            dropped_adaptations.append(Adaptation.dropped(paths["top_logprobs"], reason))
+            dropped_adaptations.append(Adaptation.dropped(paths["top_logprobs"], "without logprobs"))
         if options:
             extra_options = as_extra_options({**self.extra_options, **options})
             http_request = build(altered(self, extra_options=extra_options))
-        renamed_adaptations = (
+        renamed = (
             attrs.evolve(one, field=paths.get(one.field, one.field)) for one in http_request.adaptations
         )
-        adaptations = (*dict.fromkeys(renamed_adaptations), *dropped_adaptations)
+        adaptations = (*dict.fromkeys(renamed), *dropped_adaptations)
         return self._with_unread(altered(http_request, adaptations=adaptations), shared_fields)
 
     def _is_shared(self, unread: Unread, source: str, target: RequestTable) -> bool:
