@@ -370,10 +370,8 @@ class ClientRequest(ChatRequest):
         if options:
             extra_options = as_extra_options({**self.extra_options, **options})
             http_request = build(altered(self, extra_options=extra_options))
-        renamed = (
-            attrs.evolve(one, field=paths.get(one.field, one.field)) for one in http_request.adaptations
-        )
-        adaptations = (*dict.fromkeys(renamed), *dropped_adaptations)
+        named = [attrs.evolve(one, field=paths.get(one.field, one.field)) for one in http_request.adaptations]
+        adaptations = (*dict.fromkeys(named), *dropped_adaptations)
         return self._with_unread(altered(http_request, adaptations=adaptations), shared_fields)
 
     def _is_shared(self, unread: Unread, source: str, target: RequestTable) -> bool:
