@@ -504,7 +504,9 @@ class Conversations:
         Raises:
             StoreError: it cannot be kept now.
         """
-        return self.keeps(store) and await self._documents.put(name_of(owner, id), conversation.to_bytes())
+        return self.keeps(store) and await self._documents.put(
+            _conversation_name(owner, id), conversation.to_bytes()
+        )
 
     async def turns_before(self, owner: str | None, previous_id: str | None) -> Turns:
         """Return the conversation that a request continues by the id of its *previous_id* answer.
@@ -530,7 +532,7 @@ class Conversations:
         Raises:
             StoreError: nobody can tell now.
         """
-        document = await self._documents.get(name_of(owner, id))
+        document = await self._documents.get(_conversation_name(owner, id))
         return None if document is None else StoredConversation.of_bytes(document)
 
     async def forget(self, owner: str | None, id: str) -> bool:
@@ -539,7 +541,12 @@ class Conversations:
         Raises:
             StoreError: nobody can tell now.
         """
-        return await self._documents.remove(name_of(owner, id))
+        return await self._documents.remove(_conversation_name(owner, id))
+
+
+def _conversation_name(owner: str | None, id: str) -> str:
+    """Return the name of a conversation in its store, which no id of an item, nor of other state, can be."""
+    return name_of(owner, f"conversation:{id}")
 
 
 def name_of(owner: str | None, id: str) -> str:

@@ -629,11 +629,9 @@ class EventStream(AsyncIterator[StreamEvent]):
         if self._wait.is_read_here:
             return  # it ends when the reading goes on
         async with self._wait.lock:
-            try:
+            with suppress(CrosswalkError):  # ``response`` reports it
                 async for batch in self._source:
                     self.ready.extend(batch)
-            except CrosswalkError:
-                pass  # ``response`` reports it
 
     async def end(self) -> None:
         """Like :meth:`cancel`, by the service that is being closed. A stream of another event loop is left alone."""

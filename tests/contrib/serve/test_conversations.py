@@ -14,6 +14,7 @@ from crosswalk_serve.config import Store
 from crosswalk_serve.gateway import (
     Conversations,
     Documents,
+    KeptState,
     MemoryDocuments,
     RedisDocuments,
     StoredConversation,
@@ -60,6 +61,16 @@ def test_a_conversation_is_kept_as_it_was_for_its_owner(kind: str) -> None:
         assert await kept.forget("alice", "r1") is True
         assert await kept.find("alice", "r1") is None
         await client.aclose()
+
+    asyncio.run(main())
+
+
+def test_an_item_in_the_same_store_is_no_conversation() -> None:
+    async def main() -> None:
+        documents = MemoryDocuments(Store())
+        item = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
+        await KeptState(documents).keep_items("alice", {"output": [item]})
+        assert await Conversations(documents).find("alice", "item:msg_1") is None
 
     asyncio.run(main())
 

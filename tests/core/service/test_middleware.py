@@ -277,6 +277,23 @@ def test_it_sees_what_was_cancelled(server: ReplayServer, service_of: Make) -> N
     assert stream.response is seen[0]
 
 
+def test_a_cancelled_answer_stays_if_it_raises_for_that(server: ReplayServer, service_of: Make) -> None:
+    def refuses(request: ChatRequest) -> Steps:
+        yield request
+        raise ConfigurationError("no such answer")
+
+    server.add(HELLO_STREAM, Stall(after_events=1))
+
+    async def use(service: LLMService) -> EventStream:
+        stream = service.stream(ASK)
+        await anext(stream)
+        await stream.cancel()
+        return stream
+
+    stream = run(service_of(server, middleware=[refuses]), use)
+    assert stream.response.finish_reason.value == "cancelled"
+
+
 class Holding:
     """Asynchronous middleware that waits for ever, before the request or behind the answer."""
 
