@@ -127,7 +127,7 @@ class FieldTable:
 
     Raises:
         TypeError: a row is none.
-        ValueError: a path has a row and leads to others as well, or is no path.
+        ValueError: a path has a row and leads to others as well, or is no path, or a count is inside an array of the event.
     """
 
     def __init__(self, rows: Mapping[str, FieldRow]) -> None:
@@ -141,6 +141,10 @@ class FieldTable:
         count_paths: dict[str, list[str]] = {}
         for path, row in rows.items():
             if row.take is None:
+                if "[" in path[1:]:
+                    raise ValueError(
+                        f"{path!r}: a count is read in objects, or at a place of the event itself"
+                    )
                 count_paths.setdefault(row.place.rpartition(".")[2], []).append(_steps(path))
         self._count_paths = CountPaths(count_paths)
         self._level = _level({_steps(path): row.take for path, row in rows.items() if row.take is not None})

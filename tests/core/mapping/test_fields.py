@@ -503,3 +503,9 @@ def test_an_object_that_keeps_something_stays() -> None:
     assert (
         "message" not in normalize(line(message={}, response="Hi", done=True), "ollama").metadata.extensions
     )
+
+
+@pytest.mark.parametrize("path", ["rows[].used", "usage[2]", "[1][0]"])
+def test_a_count_where_none_is_read_is_refused(path: str) -> None:
+    with pytest.raises(ValueError, match="a count is read in objects"):
+        FieldTable({"text": TEXT, path: count("prompt_tokens")})
