@@ -18,6 +18,7 @@ from crosswalk.plugins import (
     FINISH,
     ID,
     MODEL,
+    REASONING,
     TEXT,
     Access,
     ChatRequest,
@@ -159,10 +160,14 @@ class DeclaresASentinel(Oak):
     sentinel = True
 
 
-class CountsInAnArray(Oak):
-    """Its table has a row for a count where no table counts."""
+class LeavesThoughtsOut(Oak):
+    """Its table has a row for reasoning, which is left out and which no recording shows."""
 
-    fields = FieldTable({**Oak.fields.rows, "parts[].kept": count("cached_tokens")})
+    fields = FieldTable({**Oak.fields.rows, "musing": REASONING})
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
+        return [delta for delta in super().map_delta(event, state) if delta.reasoning_delta is None]
 
 
 class ForgetsTheTemperature(Oak):
@@ -192,7 +197,7 @@ ALONE: list[tuple[type[Oak], str]] = [
     (PassesErrorsOver, "errors show"),
     (CountsForAll, "one answer at a time"),
     (DeclaresASentinel, "declarations hold"),
-    (CountsInAnArray, "rows hold"),
+    (LeavesThoughtsOut, "rows hold"),
     (ForgetsTheTemperature, "requests say all"),
     (KeepsATuple, "deterministic"),
 ]
