@@ -25,7 +25,7 @@ import orjson
 from crosswalk.mapping.event import Delivery, EventMapper, may_hold_empty
 from crosswalk.plugin.hooks import Path
 from crosswalk.plugin.registry import is_cancellation
-from crosswalk.plugin.state import NOTED, MappingState, empty_containers, prune
+from crosswalk.plugin.state import NOTED, MappingState, empty_containers, mistyped, note_again, prune
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, has_long_integer
 from crosswalk.types.message import arguments_delta
@@ -420,6 +420,7 @@ class AlikeEvents:
             if kind is _TEXT:
                 is_declared = is_declared or path in self._text_paths
             elif kind is _LOGPROBS:
+                outer_notes = mistyped()
                 try:
                     remembered.logprob_path, remembered.left = (
                         path,
@@ -428,7 +429,7 @@ class AlikeEvents:
                 except Exception:  # the hooks read them from another place, or in another way, than declared
                     return False
                 finally:
-                    NOTED.values.clear()
+                    note_again(outer_notes)
             elif path != (self._keys[kind],) or (kind is _TIME and value != remembered.residue.get(path[0])):
                 return False  # or the plugin changed the time
         return is_declared
@@ -487,6 +488,8 @@ class AlikeEvents:
         event: Any = {self._keys[kind]: value for kind, value in values.items() if kind in (_TIME, _COUNTS)}
         empty_containers_sent = empty_containers(event) if may_hold_empty(data) else {}
         usage, logprobs, logprob_rest, extensions = None, None, remembered.left, event
+        notes = NOTED.values
+        outer_notes = mistyped() if notes else []  # of an event with a hook that reads this one
         try:
             if remembered.logprob_path is not None:
                 logprobs, logprob_rest = self._read_logprobs(remembered.logprob_path, values[_LOGPROBS], text)
@@ -495,18 +498,19 @@ class AlikeEvents:
             prune(event, empty_containers_sent)
             if event and mapper.extensions is not None:
                 extensions = mapper.extensions(event, self._state) or {}
-            is_read = logprob_rest == remembered.left and type(extensions) is dict
+            is_read = logprob_rest == remembered.left and type(extensions) is dict and not notes
         except BaseException as error:
             if is_cancellation(error):
                 raise
             is_read = False
+        finally:
+            if outer_notes or notes:
+                note_again(outer_notes)
         if (
             not is_read
-            or NOTED.values
             or type(usage) not in (UsageInfo, NoneType)
             or type(logprobs) is not (NoneType if remembered.logprob_path is None else tuple)
         ):
-            NOTED.values.clear()
             self.forget()
             return None
         changes = self._event_mapper.extend(extensions) if extensions else {}

@@ -793,6 +793,27 @@ class DeclaresText(Toy):
         )
 
 
+class ReadsInside(Toy):
+    """Its hook takes an aside of a wrong type, and reads another stream, before the rest of its event."""
+
+    provider_info = Toy.provider_info
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        """Read the inner events with the same plugin."""
+        accept_string(event, "aside")
+        if inner := event.pop("inner", None):
+            assert mapped(*inner) == inner[:2]
+        yield from super().map_delta(event, state)
+
+
+def test_what_a_hook_noted_is_its_own_whatever_it_reads_inside() -> None:
+    """Events that are alike inside neither end for its note nor take it away."""
+    inner = [say("x", usage={"in": number}, probs=[-0.5]) for number in range(4)]
+    _, response = told(ReadsInside(), frames(say("a", aside=1, inner=inner), END))
+    assert orjson.loads(response)["metadata"]["provenance"]["metadata.extensions.aside"] == "mistyped"
+
+
 @pytest.mark.parametrize(
     "more", [{"usage": {"in": 1}}, {"usage": {"in": 1, "left": 2}}, {"probs": [-0.5]}], ids=str
 )
