@@ -230,6 +230,7 @@ def test_details_of_another_shape_name_no_quota(details: Any) -> None:
     assert info.retryable is not expected
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("provider", sorted(TABLES))
 @pytest.mark.parametrize("error", ["nope and why", {"message": "nope and why"}])
 @pytest.mark.parametrize("type", [{}, {"type": "error"}])

@@ -180,6 +180,7 @@ def tables(folder: str) -> dict[str, pa.Table]:
     return {name: pa.concat_tables(some) for name, some in found.items()}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(
     "by", [(), pytest.param(("--partition-by", "provider,day"), marks=pytest.mark.sweep)]
 )

@@ -134,6 +134,7 @@ def test_packed_files_one_after_another_are_read_to_the_end(tmp_path: Path) -> N
     assert read_blocks(file, 200_000) == []
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("kind", ["gz", "zst"])
 def test_of_a_damaged_file_what_comes_before_is_read(tmp_path: Path, kind: str) -> None:
     whole = packed(os.urandom(2_000_000).hex().encode() + b"\nrest" * 1000, kind)

@@ -133,6 +133,7 @@ def test_a_redirect_that_is_followed_is_part_of_the_exchange(
 COOKIE = "hop=Hop-Cookie-99-Value; Path=/"
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("status", [301, 302, 303])
 @pytest.mark.parametrize("client", FOLLOWING)
 def test_a_redirect_that_is_followed_without_its_body_keeps_what_was_asked(

@@ -209,6 +209,7 @@ https://e.eastus.inference.ml.azure.com/v1/chat/completions openai
 """
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("line", WATCHED.split("\n")[1:-1])
 def test_a_request_that_names_a_model_is_watched_at_any_host(
     line: str, caplog: pytest.LogCaptureFixture

@@ -221,6 +221,7 @@ def rows() -> Iterator[tuple[CredentialName, list[str]]]:
                 yield row, [last] if before == "-" else [before, last]
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("place", ["header", "query", "JSON", "set-cookie"])
 def test_each_name_of_the_table_is_that_of_a_credential(place: str) -> None:
     for row, words in rows():

@@ -105,6 +105,7 @@ def test_a_finish_word_that_nobody_knows_is_named(upstream: ReplayServer) -> Non
     assert "finish_reason: 'bored' is unknown" in answer.headers["x-crosswalk-dropped"].split(", ")
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses", "/api/chat"])
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(

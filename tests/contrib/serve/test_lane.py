@@ -235,6 +235,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Answer, list[Fault]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("case", CASES)
 def test_the_lane_tells_what_the_whole_way_tells(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, case: str

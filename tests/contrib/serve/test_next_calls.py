@@ -300,6 +300,7 @@ def results_at(provider: str, body: dict[str, Any]) -> list[tuple[str, str]]:
     return [(id, texts.pop(id)) for id in call_ids] + list(texts.items())
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("is_socket", [False, True])
 @pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize("provider", IDLESS)

@@ -571,6 +571,7 @@ def test_one_run_at_a_time_uses_a_session(server: ReplayServer, run: Run, said: 
 # ---------------------------------------------------------------------------- runs that nobody closes
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("telemetry", [None, AgentTelemetry()], ids=["plain", "traced"])
 def test_a_run_that_nobody_closes_ends_quietly_with_its_loop(

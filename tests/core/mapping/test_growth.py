@@ -161,6 +161,7 @@ def calls(size: int, arguments: str, beside: str = "") -> bytes:
     ).encode()
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("beside", ["", '"x":{"k":1,"k":2},'], ids=["", "a key twice beside them"])
 @pytest.mark.parametrize(
     "arguments",

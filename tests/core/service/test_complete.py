@@ -142,6 +142,7 @@ def test_one_connection_serves_many_requests(server: ReplayServer, service_of: M
     assert server.connections == 1
 
 
+@pytest.mark.untraced
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_service_outlives_an_event_loop(server: ReplayServer, service_of: Make) -> None:
     """Its connections do not: Python warns if a loop ends without closing the service."""

@@ -387,6 +387,7 @@ def around(request: ChatRequest) -> Any:
     yield (yield request)
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize("middleware", [[], [around]], ids=["plain", "middleware"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_stream_that_nobody_closes_ends_quietly_with_its_loop(

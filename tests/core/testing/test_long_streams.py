@@ -85,6 +85,7 @@ def checked(kind: type[Brook], texts: int, **options: Any) -> tuple[list[Problem
     return check_capture(registry.mapper("brook"), capture(texts), **options), kind.events_read
 
 
+@pytest.mark.untraced
 def test_a_long_stream_costs_hardly_more_than_a_short_one() -> None:
     short, long = checked(Brook, 60), checked(Brook, LONG)
     assert (short[0], long[0]) == ([], [])
@@ -95,6 +96,7 @@ def test_the_statement_is_about_the_whole_and_a_mistake_is_found() -> None:
     assert {problem.check for problem in checked(Lowering, LONG)[0]} >= {"as stated", "text as it was sent"}
 
 
+@pytest.mark.untraced
 @pytest.mark.parametrize(("kind", "options"), [(Counting, {}), (Brook, {"sample": None})])
 def test_nothing_is_left_out_if_all_is_to_be_tried_or_if_more_than_texts_would_be_missing(
     kind: type[Brook], options: dict[str, Any]
