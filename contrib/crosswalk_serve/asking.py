@@ -43,6 +43,7 @@ from crosswalk_serve.gateway import (
     StoredConversation,
     StoreError,
     request_id,
+    with_ids,
 )
 from crosswalk_serve.http import (
     BadRequestError,
@@ -151,7 +152,8 @@ class GatewayExchange(Exchange):
         self._seals: Seals
         self._fields: Fields
         self._asked_turns: tuple[ChatMessage | ChatResponse, ...] | None = None
-        self._carried_turns: tuple[ChatMessage | ChatResponse, ...] = ()  # what a later request continues
+        self._carried = StoredConversation((), b"")  # what a later request continues
+        self._own_items: list[dict[str, Any]] = []  # of the input, in Responses
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
         self._may_repeat = True  # the client: no server can have charged for its request
         self.reply = Reply(form, str(uuid4()), send)
@@ -253,11 +255,11 @@ class GatewayExchange(Exchange):
             keeper = await gateway.kept_state.keeper(self._caller.name, route.servers, incoming_for_server)
             self._route = route = route.at(keeper)
         request = incoming_for_server.request
-        earlier_turns = await self._conversations.turns_before(
-            self._caller.name, incoming.wants.previous_response_id
-        )
+        earlier = await self._conversations.before(self._caller.name, incoming.wants.previous_response_id)
+        earlier_turns = earlier.turns
         self._asked_turns = (*earlier_turns, *request.messages)
-        self._carried_turns = (*earlier_turns, *request.messages[request.instruction_count :])
+        own_messages = request.messages[request.instruction_count :]
+        self._carried = attrs.evolve(earlier, turns=(*earlier_turns, *own_messages))
         turns, giving_servers = await gateway.kept_state.turns_for(
             self._caller.name, route.servers, self._asked_turns
         )
@@ -285,7 +287,10 @@ class GatewayExchange(Exchange):
             if incoming.wants.store:
                 self.reply.dropped.append(f"request.store: {_NOT_STORED}")
             incoming = with_fields(incoming, store=False)
-        return await gateway.kept_state.with_items(self._caller.name, incoming, self._conversations)
+        incoming, self._own_items = await gateway.kept_state.with_items(
+            self._caller.name, incoming, self._conversations
+        )
+        return incoming
 
     def _in_foreground(self, incoming: Incoming, route: ModelRoute) -> Incoming:
         """Return *incoming* without the wish for an answer in the background. Its server alone would know how that ends.
@@ -563,11 +568,13 @@ class GatewayExchange(Exchange):
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
                 turn = with_told_call_ids(response, stored_answer)
-                conversation = StoredConversation((*self._carried_turns, turn), body)
+                items = with_ids(self._carried.items, self._own_items, id)
+                conversation = StoredConversation((*self._carried.turns, turn), body, items)
                 store = self._incoming.wants.store
                 is_stored = await self._conversations.keep(caller.name, id, conversation, store)
                 if store is not False:
-                    await gateway.kept_state.keep_items(caller.name, stored_answer)
+                    own_items = items[len(self._carried.items) :]
+                    await gateway.kept_state.keep_items(caller.name, stored_answer, own_items)
             except StoreError as error:
                 _log.warning("request %s: its answer cannot be continued: %s", self.reply.id, error)
         if body is None or is_stored or not stored_answer.get("store"):

@@ -341,6 +341,73 @@ def test_the_conversation_before_a_response_comes_page_by_page(upstream: ReplayS
     run(config_of(upstream), do)
 
 
+def test_an_item_has_one_id_wherever_it_is_told(upstream: ReplayServer) -> None:
+    """That of the client, of the answer that gave it, or the one that it was listed with first."""
+    mine = {"role": "assistant", "content": [{"type": "output_text", "text": "Mine"}], "id": "msg_mine"}
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        async def say(**more: Any) -> dict[str, Any]:
+            answer = await client.post("/v1/responses", json={"model": "tiny", **more})
+            assert answer.status_code == 200, answer.text
+            said: dict[str, Any] = answer.json()
+            return said
+
+        async def listed(id: str) -> list[dict[str, Any]]:
+            page = await client.get(f"/v1/responses/{id}/input_items", params={"order": "asc"})
+            items: list[dict[str, Any]] = page.json()["data"]
+            return items
+
+        upstream.add(says("Hello", reasoning_content="Hm."), times=None)
+        first = await say(input=[{"role": "user", "content": "Hi"}, {"type": "message", **mine}])
+        one = await listed(first["id"])
+        assert one[1] == {"type": "message", **mine}
+        second = await say(input="And?", previous_response_id=first["id"])
+        two = await listed(second["id"])
+        assert two[:-1] == [*one, *first["output"]]
+        third = await say(input=[mine, {"role": "user", "content": "On"}], previous_response_id=second["id"])
+        three = await listed(third["id"])
+        assert three[:-1] == [*two, *second["output"]]
+        ids = [item["id"] for item in three]
+        assert len({*ids}) == len(ids)
+        fourth = await say(input=[{"type": "item_reference", "id": id} for id in (ids[0], "msg_mine")])
+        assert await listed(fourth["id"]) == three[:2]
+        again = await say(input=[{"id": ids[0], "role": "user", "content": "Hi"}])
+        assert await listed(again["id"]) == three[:1]
+
+    run(config_of(upstream), do)
+    for request in upstream.requests:
+        assert b"item_" not in request.body
+    assert [turn["content"] for turn in upstream.requests[3].json()["messages"]] == [
+        [{"type": "text", "text": "Hi"}],
+        "Mine",
+    ]
+
+
+def test_items_that_a_server_gives_without_an_id_get_one(upstream: ReplayServer) -> None:
+    def answer(*output: Any) -> dict[str, Any]:
+        return {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "m",
+                "output": output}  # fmt: skip
+
+    text = {"type": "message", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": "Hi", "annotations": []}]}  # fmt: skip
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(Answer.of_json(answer({**text, "id": "msg_1"}, text)))
+        upstream.add(Answer.of_json({**answer(text), "id": "resp_2"}), times=None)
+        asked: dict[str, Any] = {"model": "tiny", "input": "Hi"}
+        await client.post("/v1/responses", json=asked)
+        on: Any = [{"id": "msg_1"}, {"id": "item_2_resp_1"}, {"role": "user", "content": "On"}]
+        await client.post("/v1/responses", json={**asked, "input": "On", "previous_response_id": "resp_1"})
+        page = await client.get("/v1/responses/resp_2/input_items", params={"order": "asc"})
+        ids = [item["id"] for item in page.json()["data"]]
+        assert ids == ["item_0_resp_1", "msg_1", "item_2_resp_1", "item_3_resp_2"]
+        await client.post("/v1/responses", json={**asked, "input": on})
+        assert upstream.requests[2].json()["input"] == [{**text, "id": "msg_1"}, text, on[2]]
+
+    model = f"tiny: {{provider: openai_responses, base_url: '{upstream.url}', api_key: k}}"
+    run(config_of(upstream, models=model), do)
+
+
 def test_instructions_are_for_one_answer(upstream: ReplayServer) -> None:
     async def do(client: httpx2.AsyncClient, _: Any) -> None:
         upstream.add(says("Oui"), times=None)
