@@ -122,6 +122,10 @@ def _is_broken_as_whole(path: str, before: Answer, after: Answer) -> bool:
     return not _call(path, before).has_valid_arguments and after.finish_reason in _WHOLE_REASONS
 
 
+def _is_unreadable(path: str, before: Answer, after: Answer) -> bool:
+    return not _call(path, before).has_valid_arguments and after.finish_reason not in _WHOLE_REASONS
+
+
 def _is_error(_: str, before: Answer, after: Answer) -> bool:
     return before.finish_reason is FinishReason.ERROR is after.finish_reason
 
@@ -197,6 +201,9 @@ RULES: Final = (
     LossRule("call-arguments", _D, "a call has lost its arguments", _CALL_PATH + r"\.arguments", holds=_is_emptied),
     LossRule("call-order", _C, "calls are in the order in which they became known", _ANSWER_PATH + r"message\.tool_calls",
         (LossReason.REORDERED,)),
+    LossRule("unreadable-call", _C,
+        "a call whose arguments are not a JSON object is left out, and the finish reason says so or that the answer was cut",
+        _CALL_PATH, holds=_is_unreadable),
     LossRule("call", _D, "the format has no tool calls, or not these",
         _ANSWER_PATH + r"message\.tool_calls(\[\d+\](\.name)?)?"),
     LossRule("cut-as-whole", _D, "an answer that is not whole would look whole",

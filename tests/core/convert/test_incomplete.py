@@ -147,7 +147,7 @@ def test_calls_beside_an_unknown_finish_word_are_not_asked_for() -> None:
     assert (body["stop_reason"], body["content"][0]["name"]) == ("max_tokens", "f")
 
 
-@pytest.mark.parametrize("form", ["anthropic", "gemini", "ollama"])
+@pytest.mark.parametrize("form", ["anthropic", "ollama"])
 @pytest.mark.parametrize("arguments", ['{"q":', "[1]", "no JSON"])
 def test_broken_arguments_are_dangerous_unless_the_answer_says_that_it_was_cut(
     arguments: str, form: str
