@@ -71,6 +71,10 @@ _UNREACHED_MESSAGES: Final = {
 """Messages in place of those that contain a server's address, by code."""
 
 
+_SERVER_KINDS: Final = (ErrorKind.SERVER, ErrorKind.UNKNOWN, ErrorKind.TOOL_CALL_VALIDATION)
+"""The kinds of errors that are the fault of the server, or of its model."""
+
+
 def for_client(error: ErrorInfo) -> ErrorInfo:
     """Return a provider's *error* for a client. Refused credentials are the gateway's and not the client's, and the
     addresses of servers are private."""
@@ -87,7 +91,7 @@ def for_client(error: ErrorInfo) -> ErrorInfo:
             status=502,
             code="bad_credentials",
         )
-    if error.status is None and error.kind in (ErrorKind.SERVER, ErrorKind.UNKNOWN):
+    if error.status is None and error.kind in _SERVER_KINDS:
         return attrs.evolve(error, status=502)  # the answer cannot be read, or has no end
     return error
 
