@@ -57,6 +57,7 @@ from crosswalk_serve.http import (
     info_of,
     is_spent,
     retry_headers,
+    word_in,
 )
 from crosswalk_serve.passthrough import load
 from crosswalk_serve.requests import (
@@ -318,7 +319,7 @@ class GatewayExchange(Exchange):
         is_stream = method == "streamGenerateContent"
         if not (model and (is_stream or method == "generateContent")):
             raise Refusal(ErrorKind.INVALID_REQUEST, "there is no such method here", status=404)
-        self.reply.is_array = is_stream and self._request.query_params.get("alt") != "sse"
+        self.reply.is_array = is_stream and word_in(self._request, "alt", ("json", "sse")) == "json"
         fields = load_body(body)
         fields.give("model", model)
         fields.give("stream", is_stream)

@@ -48,7 +48,7 @@ from crosswalk.types import (
 )
 from crosswalk_serve.answers import framed, reword, words_for
 from crosswalk_serve.config import Config, Store
-from crosswalk_serve.http import BadRequestError, Interruptible, Refusal, header_of
+from crosswalk_serve.http import BadRequestError, Interruptible, Refusal, header_of, number_in, word_in
 from crosswalk_serve.requests import Incoming, with_fields
 from crosswalk_serve.routing import (
     Caller,
@@ -575,7 +575,6 @@ _BEGUN: Final[Mapping[str, Any]] = {
     "output": [],
 }
 """The fields of such a response that differ from those of the complete one."""
-_NUMBER: Final = re.compile(r"-1|[0-9]{1,9}")
 
 
 class StoredResponses:
@@ -591,14 +590,10 @@ class StoredResponses:
     async def response(self, request: Request) -> Response:
         """Answer ``GET /v1/responses/{id}``, with ``?stream=true`` by the events of the answer."""
         conversation = await self._find(request)
-        query = request.query_params
-        if query.get("stream") != "true":
+        is_stream = word_in(request, "stream", ("false", "true")) == "true"
+        after = number_in(request, "starting_after", -1, range(-1, 10**9))
+        if not is_stream:
             return Response(conversation.body, media_type="application/json")
-        after = query.get("starting_after", "-1")
-        if not _NUMBER.fullmatch(after):
-            raise Refusal(
-                ErrorKind.INVALID_REQUEST, "starting_after must be the number of an event", status=400
-            )
         response = normalize(conversation.body, WireForm.OPENAI_RESPONSES.provider, keep_raw=False)
         told = load_json(conversation.body)
         begun = {name: _BEGUN.get(name, value) for name, value in told.items()}
@@ -607,7 +602,7 @@ class StoredResponses:
         for event in events_of(response, WireForm.OPENAI_RESPONSES):
             if "response" in event:
                 event["response"] = begun if event["type"] in _BEGINNINGS else told
-            if event["sequence_number"] > int(after):
+            if event["sequence_number"] > after:
                 reword(event, words)
                 frames.append(framed(WireForm.OPENAI_RESPONSES, event, dump_json(event)))
         return Response(b"".join(frames), media_type="text/event-stream")
@@ -628,18 +623,15 @@ class StoredResponses:
     async def input_items(self, request: Request) -> Response:
         """Answer ``GET /v1/responses/{id}/input_items``, the whole conversation before the response."""
         conversation = await self._find(request)
-        query = request.query_params
-        limit, after = query.get("limit", "20"), query.get("after")
-        if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:4]) <= 100):
-            raise Refusal(ErrorKind.INVALID_REQUEST, "limit must be from 1 to 100", status=400)
+        limit, after = number_in(request, "limit", 20, range(1, 101)), request.query_params.get("after")
         items = list(conversation.items)
-        if query.get("order", "desc") == "desc":
+        if word_in(request, "order", ("desc", "asc")) == "desc":
             items.reverse()
         ids = [item["id"] for item in items]
         if after is not None and after not in ids:
-            raise Refusal(ErrorKind.INVALID_REQUEST, "after names no item of this response", status=400)
+            raise BadRequestError("names no item of this response", "after")
         start = 0 if after is None else ids.index(after) + 1
-        page = items[start : start + int(limit)]
+        page = items[start : start + limit]
         page_ends = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
         has_more = start + len(page) < len(items)
         return _json({"object": "list", "data": page, **page_ends, "has_more": has_more})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self
@@ -115,6 +115,35 @@ class BadRequestError(CrosswalkError, ValueError):
         self.path = path
         self.problem = problem
         self.status = status
+
+
+_NUMBER: Final = re.compile(r"-?[0-9]{1,9}")
+
+
+def number_in(request: Request, name: str, default: int, bounds: range) -> int:
+    """Return the whole number *name* of the query of *request*, or *default* without one.
+
+    Raises:
+        BadRequestError: it is none, or not within *bounds*.
+    """
+    value = request.query_params.get(name)
+    if value is None:
+        return default
+    if not _NUMBER.fullmatch(value) or int(value) not in bounds:
+        raise BadRequestError(f"must be a whole number from {bounds[0]} to {bounds[-1]}", name)
+    return int(value)
+
+
+def word_in(request: Request, name: str, words: Sequence[str]) -> str:
+    """Return the value *name* of the query of *request*, or the first of its *words* without one.
+
+    Raises:
+        BadRequestError: it is none of them.
+    """
+    value = request.query_params.get(name, words[0])
+    if value not in words:
+        raise BadRequestError(f"must be one of {', '.join(words)}", name)
+    return value
 
 
 def form_of(request: Request) -> WireForm:

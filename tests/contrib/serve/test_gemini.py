@@ -420,6 +420,14 @@ def test_a_call_that_the_model_has_spoilt_is_no_fault_of_the_client(
         assert answer.json()[name][key] == expected
 
 
+def test_a_stream_comes_in_a_format_that_there_is(gateway: Live, upstream: ReplayServer) -> None:
+    for query, status in (("", 200), ("?alt=json", 200), ("?alt=proto", 400)):
+        upstream.add(streams("Hello"))
+        answer = httpx2.post(f"{gateway.url}/v1beta/models/tiny:streamGenerateContent{query}", json=HI)
+        assert answer.status_code == status
+    assert answer.json()["error"]["message"] == "alt: must be one of json, sse"
+
+
 @pytest.mark.parametrize("is_stream", [False, True])
 def test_a_client_gets_no_call_whose_arguments_were_cut(
     gateway: Live, upstream: ReplayServer, *, is_stream: bool

@@ -82,6 +82,91 @@ def test_models_in_each_clients_form(upstream: ReplayServer) -> None:
     run(config_of(upstream, models=three(upstream)), do)
 
 
+CLAUDE, GOOGLE = {"anthropic-version": "2023-06-01"}, {"x-goog-api-key": "none"}
+
+
+@pytest.mark.parametrize(
+    ("query", "ids", "has_more"),
+    [
+        ("", ["tiny", "gpt-5", "best"], False),
+        ("limit=2", ["tiny", "gpt-5"], True),
+        ("limit=2&after_id=gpt-5", ["best"], False),
+        ("limit=1&after_id=tiny", ["gpt-5"], True),
+        ("after_id=best", [], False),
+        ("limit=1&before_id=best", ["gpt-5"], True),
+        ("limit=2&before_id=best", ["tiny", "gpt-5"], False),
+        ("before_id=gpt-5", ["tiny"], False),
+    ],
+)
+def test_claudes_clients_get_the_models_page_by_page(
+    upstream: ReplayServer, query: str, ids: list[str], *, has_more: bool
+) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        page = (await client.get(f"/v1/models?{query}", headers=CLAUDE)).json()
+        assert ([model["id"] for model in page["data"]], page["has_more"]) == (ids, has_more)
+        assert (page["first_id"], page["last_id"]) == ((ids[0], ids[-1]) if ids else (None, None))
+
+    run(config_of(upstream, models=three(upstream)), do)
+
+
+def test_geminis_clients_get_the_models_page_by_page(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        for size, pages in ((1, 3), (2, 2), (3, 1), (0, 1), (5000, 1)):
+            names: list[str] = []
+            token = ""
+            for number in range(pages):
+                query = {"pageSize": size, "pageToken": token}
+                page = (await client.get("/v1beta/models", params=query, headers=GOOGLE)).json()
+                names += [model["name"] for model in page["models"]]
+                assert ("nextPageToken" in page) is (number < pages - 1)
+                token = page.get("nextPageToken", "")
+            assert names == ["models/tiny", "models/gpt-5", "models/best"]
+
+    run(config_of(upstream, models=three(upstream)), do)
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "name"),
+    [
+        ("/v1/models?limit=0", CLAUDE, "limit"),
+        ("/v1/models?limit=1001", CLAUDE, "limit"),
+        ("/v1/models?limit=abc", CLAUDE, "limit"),
+        ("/v1/models?after_id=none", CLAUDE, "after_id"),
+        ("/v1/models?before_id=none", CLAUDE, "before_id"),
+        ("/v1/models?before_id=tiny&after_id=tiny", CLAUDE, "before_id"),
+        ("/v1beta/models?pageSize=-1", GOOGLE, "pageSize"),
+        ("/v1beta/models?pageSize=abc", GOOGLE, "pageSize"),
+        ("/v1beta/models?pageToken=none", GOOGLE, "pageToken"),
+        ("/v1/responses/{id}?stream=maybe", {}, "stream"),
+        ("/v1/responses/{id}?stream=True", {}, "stream"),
+        ("/v1/responses/{id}?stream=true&starting_after=x", {}, "starting_after"),
+        ("/v1/responses/{id}?starting_after=-2", {}, "starting_after"),
+        ("/v1/responses/{id}/input_items?order=foo", {}, "order"),
+        ("/v1/responses/{id}/input_items?limit=abc", {}, "limit"),
+        ("/v1/responses/{id}/input_items?limit=101", {}, "limit"),
+        ("/v1/responses/{id}/input_items?limit=", {}, "limit"),
+        ("/v1/responses/{id}/input_items?after=none", {}, "after"),
+    ],
+)
+def test_a_wrong_value_of_a_query_is_refused_in_the_apis_own_form(
+    upstream: ReplayServer, path: str, headers: dict[str, str], name: str
+) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(says())
+        id = (await client.post("/v1/responses", json={"model": "tiny", "input": "Hi"})).json()["id"]
+        answer = await client.get(path.format(id=id), headers=headers)
+        assert answer.status_code == 400
+        error = answer.json()["error"]
+        assert error["message"].startswith(f"{name}: ")
+        if headers is GOOGLE:
+            assert error["status"] == "INVALID_ARGUMENT"
+        else:
+            assert error["type"] == "invalid_request_error"
+            assert error.get("param", name) == name
+
+    run(config_of(upstream, models=three(upstream)), do)
+
+
 def test_loaded_models_are_those_of_the_ollama_servers(upstream: ReplayServer) -> None:
     entries = [{"model": name, "name": name, "size_vram": 7} for name in ("qwen3:latest", "b", "other")]
     upstream.add(Answer.of_json({"models": entries}), path="/api/ps")
