@@ -12,7 +12,6 @@ from crosswalk import ToolCallArgumentsError
 from crosswalk.convert import (
     DangerousLossError,
     Loss,
-    LossPolicy,
     StreamConverter,
     WireForm,
     convert,
@@ -97,7 +96,6 @@ def whole(
     seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
     *,
     is_mixed: bool = False,
-    losses: LossPolicy = "refuse",
 ) -> Written:
     """Return *response* as a body for the client of *incoming*. A body in the client's format goes out as it came.
 
@@ -107,7 +105,6 @@ def whole(
         token: as for :func:`addressed`.
         seal: returns the seal of the answer.
         is_mixed: whether other providers may get the answer back, so that one with a seal is written anew with it.
-        losses: what to do about dangerous losses. ``"report"`` is for an answer that the client has got unchanged.
 
     Raises:
         ConversionError: the answer holds text that is not valid JSON, or a dangerous loss would be raised.
@@ -120,7 +117,7 @@ def whole(
         written = Written(named(response.raw_events.frames[0], native, alias_of(incoming, model)))
     else:
         shown_response = addressed(incoming, shown_response, token, model)
-        written = _converted(incoming, shown_response, seal(response), losses)
+        written = _converted(incoming, shown_response, seal(response))
     if written.status != 200 or not (wants.echo or wants.namespaces):
         return written
     body = load_json(written.body)
@@ -139,16 +136,14 @@ def native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | 
     return body if form_of_body(body) is incoming.form else None
 
 
-def _converted(
-    incoming: Incoming, response: ChatResponse, seal: Segment | None, policy: LossPolicy
-) -> Written:
+def _converted(incoming: Incoming, response: ChatResponse, seal: Segment | None) -> Written:
     """Return *response* in the client's format with its *seal*."""
     options = options_of(incoming)
-    conversion = convert(response, incoming.form, request=options, losses=policy)
+    conversion = convert(response, incoming.form, request=options)
     if seal is None:
         return Written(conversion.value, conversion.status, conversion.report.losses)
     losses = unsealed(conversion.report.losses, len(response.segments))
-    body = convert(sealed(response, seal), incoming.form, request=options, losses=policy).value
+    body = convert(sealed(response, seal), incoming.form, request=options).value
     return Written(body, conversion.status, losses)
 
 
@@ -403,6 +398,8 @@ _USUAL_KEYS: Final = frozenset(
 )
 """The members of a chunk that holds nothing but counts."""
 _BROKEN_OFF_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
+_ENDS: Final = ("response.completed", "response.incomplete")
+"""The events of Responses with the complete answer."""
 _USAGE_ON_REQUEST_FORMS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
 _SEAL_FIRST_FORMS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
 """The formats whose clients send a seal back if it comes before the calls or with them, and may drop a later one."""
@@ -426,10 +423,12 @@ class Relay:
     Attributes:
         losses: the fields that did not go out. Always empty.
         original: as for :class:`StreamWriter`. Always ``None``.
+        told: as for :class:`StreamWriter`.
     """
 
     losses: tuple[Loss, ...] = ()
     original: ChatResponse | None = None
+    told: dict[str, Any] | None = None
 
     def __init__(self, incoming: Incoming, sent: Sent, words: Mapping[str, str] = _OPENAI) -> None:
         self._form = form = incoming.form
@@ -475,6 +474,8 @@ class Relay:
         number = event.get("sequence_number")
         self._event_number = number if type(number) is int else self._event_number
         is_changed = rename(event, self._alias) | reword(event, self._words)
+        if event.get("type") in _ENDS and type(event.get("response")) is dict:
+            self.told = event["response"]
         if may_hold_usage and event.get("usage") is not None:
             if event.get("choices") == [] and event.keys() <= _USUAL_KEYS:
                 return b""

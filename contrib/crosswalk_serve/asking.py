@@ -479,18 +479,11 @@ class GatewayExchange(Exchange):
     def _to_store(self, response: ChatResponse, writer: StreamWriter | Relay) -> bytes | None:
         """Return the body to store of a streamed *response*, or ``None`` if it is not to be stored, or has no body.
 
-        It is the one that *writer* has told the client, with the ids of its items. A stream that was passed on has told
-        what the server said, which its body says again.
+        It is the one that *writer* has told the client, as the end of the stream says it.
         """
         if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
             return None
-        if isinstance(writer, StreamWriter):
-            return None if writer.told is None else dump_json(writer.told)
-        try:
-            return whole(self._incoming, response, self.reply.id, losses="report").body
-        except ConversionError as error:
-            _log.warning("request %s: its answer cannot be stored: %s", self.reply.id, error)
-            return None
+        return None if writer.told is None else dump_json(writer.told)
 
     # Output.
 
