@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -81,11 +81,20 @@ def sealed(response: ChatResponse, seal: Segment) -> ChatResponse:
     return attrs.evolve(response, segments=(*segments[:position], seal, *segments[position:]))
 
 
-def unsealed(losses: Iterable[Loss], position: int) -> tuple[Loss, ...]:
-    """Return *losses* without the seal itself, at its *position*, and the opaque values, which it carries."""
-    seal_path = f"segments[{position}]"
+def unsealed(losses: Iterable[Loss], segments: Sequence[Segment], position: int) -> tuple[Loss, ...]:
+    """Return *losses* without what the seal makes up for: itself, at its *position* among *segments*, and opaque values.
+
+    Reasoning that is nothing but an opaque value is one, too: no client can read it.
+    """
+    mute_paths = {
+        f"segments[{number}]"
+        for number, one in enumerate(segments)
+        if number == position or (one.type is SegmentType.REASONING and not one.content)
+    }
     return tuple(
-        loss for loss in losses if not (loss.path.startswith(seal_path) or _SEALED_PATHS.fullmatch(loss.path))
+        loss
+        for loss in losses
+        if not (loss.path.partition(".")[0] in mute_paths or _SEALED_PATHS.fullmatch(loss.path))
     )
 
 
@@ -142,7 +151,7 @@ def _converted(incoming: Incoming, response: ChatResponse, seal: Segment | None)
     conversion = convert(response, incoming.form, request=options)
     if seal is None:
         return Written(conversion.value, conversion.status, conversion.report.losses)
-    losses = unsealed(conversion.report.losses, len(response.segments))
+    losses = unsealed(conversion.report.losses, response.segments, len(response.segments))
     body = convert(sealed(response, seal), incoming.form, request=options).value
     return Written(body, conversion.status, losses)
 
@@ -590,7 +599,9 @@ class StreamWriter:
             except DangerousLossError as error:
                 frames += self.fail(info_of(error))
                 losses = error.losses
-            self.losses = losses if seal is None else unsealed(losses, response.segments.index(seal))
+            if seal is not None:
+                losses = unsealed(losses, response.segments, response.segments.index(seal))
+            self.losses = losses
             self._has_ended = True
         return frames
 

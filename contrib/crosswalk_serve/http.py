@@ -480,11 +480,19 @@ class Interruptible:
         self._task.cancel()
 
 
-_COUNT_NAMES: Final = {
-    WireForm.OPENAI_CHAT: ("usage.", chat.COUNTS),
-    WireForm.OPENAI_RESPONSES: ("usage.", responses.COUNTS),
-    WireForm.ANTHROPIC: ("usage.", messages.COUNTS),
-    WireForm.OLLAMA: ("", ollama.COUNTS),
+def _count_names(counts: Mapping[str, str], details: Mapping[str, str]) -> dict[str, str]:
+    paths = {**counts, **{f"details.{name}": path for name, path in details.items()}}
+    return {name: f"usage.{path}" for name, path in paths.items()}
+
+
+_COUNT_NAMES: Final[Mapping[WireForm | None, Mapping[str, str]]] = {
+    WireForm.OPENAI_CHAT: _count_names(chat.COUNTS, chat.DETAILS),
+    WireForm.OPENAI_RESPONSES: {
+        **_count_names(responses.COUNTS, responses.DETAILS),
+        "details.web_search_requests": "tool_usage.web_search.num_requests",
+    },
+    WireForm.ANTHROPIC: _count_names(messages.COUNTS, messages.DETAILS),
+    WireForm.OLLAMA: ollama.COUNTS,
 }
 """Where each API has its token counts."""
 _CONTENT_PATHS: Final = {
@@ -506,6 +514,8 @@ _ANSWER_KEYS: Final = {WireForm.OPENAI_CHAT: "choices", WireForm.GEMINI: "candid
 _OPAQUE_KEYS: Final = {WireForm.OPENAI_RESPONSES: "encrypted_content", WireForm.ANTHROPIC: "data"}
 """The name of encrypted reasoning."""
 _EXTENSIONS_PATH: Final = "metadata.extensions"
+_BEGINNINGS: Final = re.compile(r"metadata\.extensions\.output\[\d+\]\.added\b")
+"""What items of Responses had when they began. Complete ones have something newer."""
 _MAX_PATHS: Final = 20
 _LONGEST: Final = 1000
 
@@ -533,12 +543,12 @@ def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator
     """The names of the field *path* of *response*, a canonical path, in the server's API."""
     if path.startswith(_EXTENSIONS_PATH):
         for leaf_path, name in _leaves("metadata.extensions", "", response.metadata.extensions.thawed()):
-            if leaf_path == path or leaf_path.startswith((f"{path}.", f"{path}[")):
+            is_below = leaf_path == path or leaf_path.startswith((f"{path}.", f"{path}["))
+            if is_below and not _BEGINNINGS.match(leaf_path):
                 yield name.removeprefix(".")
     elif path.startswith("usage."):
         count_name = path.removeprefix("usage.")
-        prefix, names = _COUNT_NAMES.get(form, ("usage.", {})) if form else ("usage.", {})
-        yield prefix + names.get(count_name, count_name)
+        yield _COUNT_NAMES.get(form, {}).get(count_name, path)
     elif path.startswith("segments["):
         yield from _segment(path, response, form)
     elif form in _ARGUMENT_PATHS and path.startswith("message.tool_calls[") and path.endswith("].arguments"):

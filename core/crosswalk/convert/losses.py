@@ -126,6 +126,22 @@ def _is_unreadable(path: str, before: Answer, after: Answer) -> bool:
     return not _call(path, before).has_valid_arguments and after.finish_reason not in _WHOLE_REASONS
 
 
+def _has_same_tokens(_: str, before: Answer, after: Answer) -> bool:
+    return _plain_tokens(before.logprobs or ()) == _plain_tokens(after.logprobs or ())
+
+
+def _plain_tokens(tokens: Iterable[TokenLogprob]) -> list[TokenLogprob]:
+    """Return *tokens* without bytes that their texts say as well."""
+    return [
+        attrs.evolve(
+            one,
+            bytes=None if one.bytes == tuple(one.token.encode()) else one.bytes,
+            top=_plain_tokens(one.top),
+        )
+        for one in tokens
+    ]
+
+
 def _is_error(_: str, before: Answer, after: Answer) -> bool:
     return before.finish_reason is FinishReason.ERROR is after.finish_reason
 
@@ -170,6 +186,9 @@ _SEGMENT_PATH = _ANSWER_PATH + r"segments\[\d+\].*"
 _ENVELOPE_RULE: Final = LossRule("envelope", _H, "a field about the document, such as `object`, or one without a value",
     r"metadata\.extensions.*", holds=_is_stated)  # fmt: skip
 
+_BEGINNING_RULE: Final = LossRule("beginning", _H, "an item had another seal when it began, and has a complete one",
+    r"metadata\.extensions\.output\[\d+\]\.added", holds=_is_stated)  # fmt: skip
+
 _NO_ECHOES: Final = {"input", "service_tier", "conversation", "continuation_token"}
 """Fields of a request that say something else in an answer: what it costs, and how to go on."""
 _ECHOES: Final = {
@@ -194,6 +213,9 @@ RULES: Final = (
     _ENVELOPE_RULE,
     LossRule("echo", _H, "the answer repeats the options of its request, or its events have padding",
         rf"metadata\.extensions\.({'|'.join(sorted(_ECHOES))}|obfuscation)([.\[].*)?", holds=_is_of_responses),
+    _BEGINNING_RULE,
+    LossRule("token-bytes", _H, "the bytes of each token are those of its text", _ANSWER_PATH + "logprobs",
+        holds=_has_same_tokens),
     LossRule("error-alone", _C, "the answer is an error, and the format has no content besides it",
         r"message\.(content|tool_calls.*)", holds=_is_error),
     LossRule("no-arguments", _H, "a call without arguments has an empty object",
@@ -483,6 +505,8 @@ def _beside(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     if old_metadata.extensions:
         extensions, new_extensions = old_metadata.extensions.thawed(), new_metadata.extensions.thawed()
         yield from _tier(extensions, new_extensions)
+        if extensions.get("output") != new_extensions.get("output") and _is_of_responses("", before, after):
+            yield from _beginnings(extensions.get("output"))
         yield from _values("metadata.extensions", extensions, new_extensions)
     for path, mark in old_metadata.provenance.items():
         if new_metadata.provenance.get(path) is not mark:
@@ -510,6 +534,13 @@ def _tier(extensions: dict[str, Any], new_extensions: dict[str, Any]) -> Iterato
             is_harmless = is_carried or tier in (None, "auto", "default")
             rule = _ENVELOPE_RULE if is_harmless else UNNAMED
             yield Loss(f"metadata.extensions{path}", LossReason.DROPPED, rule)
+
+
+def _beginnings(items: Any) -> Iterator[Loss]:
+    """Take what *items* of Responses had when they began out of them, and return it as lost."""
+    for position, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict) and item.pop("added", None) is not None:
+            yield Loss(f"metadata.extensions.output[{position}].added", LossReason.DROPPED, _BEGINNING_RULE)
 
 
 def _answer_losses(prefix: str, before: Answer, after: Answer) -> Iterator[Loss]:
