@@ -48,7 +48,9 @@ _OPEN_VERSION: Final = "openresponses-version"
 _OPENAI: Final = {theirs: ours for ours, theirs in OPEN_RESPONSES.items()}
 _CALL_ITEMS: Final = ("function_call", "custom_tool_call")
 """The items of Responses for a client's calls."""
-_SEALED_PATHS: Final = re.compile(r"segments|segments\[\d+\]\.metadata\.(signature|encrypted)")
+_SEALED_PATHS: Final = re.compile(
+    r"segments|segments\[\d+\]\.metadata\.(signature|encrypted|encrypted_index)"
+)
 """The losses that a seal makes up for: opaque values, and the order of the parts with the seal among them."""
 
 

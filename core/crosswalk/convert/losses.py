@@ -20,7 +20,14 @@ from crosswalk.types.json import same_json, step
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance
-from crosswalk.types.values import FinishReason, IncompleteReason, Segment, SegmentType, TokenLogprob
+from crosswalk.types.values import (
+    CitationRef,
+    FinishReason,
+    IncompleteReason,
+    Segment,
+    SegmentType,
+    TokenLogprob,
+)
 
 # ----------------------------------------------------------------------------------- rules
 # The rules of losses: why a conversion does not carry a field unchanged, and how much that matters.
@@ -124,6 +131,26 @@ def _is_broken_as_whole(path: str, before: Answer, after: Answer) -> bool:
 
 def _is_unreadable(path: str, before: Answer, after: Answer) -> bool:
     return not _call(path, before).has_valid_arguments and after.finish_reason not in _WHOLE_REASONS
+
+
+def _is_told_source(path: str, before: Answer, after: Answer) -> bool:
+    """Whether *after* says the title, the address or the cited words of a citation of *before* in another place."""
+    number, _, field = path.rpartition("segments[")[2].partition("].")
+    citation = before.segments[int(number)]
+    if citation.type is not SegmentType.CITATION:
+        return False
+    told = [one for one in after.segments if one.type is SegmentType.CITATION]
+    refs = [ref for one in told for ref in _refs(one)]
+    if field == "content":  # words of the answer itself
+        spans = [ref.span for ref in _refs(citation) if ref.span is not None]
+        is_of_text = any(before.message.text[slice(*span)] == citation.content for span in spans)
+        return is_of_text and {*spans} <= {ref.span for ref in refs}
+    said = {*(ref.source for ref in refs), *(one.content for one in told)}
+    return citation.metadata.get(field.removeprefix("metadata.")) in said
+
+
+def _refs(citation: Segment) -> list[CitationRef]:
+    return [ref for ref in citation.annotations if isinstance(ref, CitationRef)]
 
 
 def _has_same_tokens(_: str, before: Answer, after: Answer) -> bool:
@@ -260,6 +287,8 @@ RULES: Final = (
     LossRule("server-tool", _C,
         "calls of a server's tools stay in their own format, but for a web search, and so do further fields of a call",
         _SEGMENT_PATH, holds=_is(SegmentType.TOOL_CALL)),
+    LossRule("told-citation", _H, "the citation says its address, its title or its words in another field",
+        _ANSWER_PATH + r"segments\[\d+\]\.(content|metadata\.(title|url))", holds=_is_told_source),
     LossRule("citation", _C, "the format cites web pages only, or not at all",
         _SEGMENT_PATH, holds=_is(SegmentType.CITATION)),
     LossRule("media", _C, "the format has no such image, sound or file", _SEGMENT_PATH, holds=_is(SegmentType.MEDIA)),

@@ -275,6 +275,37 @@ def test_a_count_of_the_server_s_tools_is_lost_under_its_own_name(form: WireForm
     assert {*names(read(used, "openai_responses"), form)} == {"tool_usage.web_search.num_requests"}
 
 
+@pytest.mark.parametrize("form", [WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES])
+def test_a_source_that_is_told_in_another_field_is_no_loss(form: WireForm) -> None:
+    """Nor are words of the answer that its place says. Words of the page are one, and so are sources that are not told."""
+    location = {
+        "type": "web_search_result_location",
+        "url": "https://a",
+        "title": "A",
+        "cited_text": "On the page",
+    }
+    content = [{**MESSAGE["content"][0], "citations": [location]}]
+    told = names(read({**MESSAGE, "content": content}, "anthropic"), form)
+    assert told == [
+        "content[].citation.content",
+        "segments",
+    ]  # a source comes before its text, and here behind it
+    page = {"type": "page_location", "document_index": 0, "document_title": "D", "cited_text": "Hi"}
+    content = [
+        {**MESSAGE["content"][0], "citations": [{**page, "start_page_number": 1, "end_page_number": 2}]}
+    ]
+    assert "content[].citation" in names(read({**MESSAGE, "content": content}, "anthropic"), form)
+    support = {"segment": {"startIndex": 0, "endIndex": 2, "text": "Hi"}, "groundingChunkIndices": [0]}
+    grounding = {
+        "groundingChunks": [{"web": {"uri": "https://a", "title": "A"}}],
+        "groundingSupports": [support],
+    }
+    parts = {"role": "model", "parts": [{"text": "Hi"}]}
+    candidate = {"content": parts, "finishReason": "STOP", "groundingMetadata": grounding}
+    told = names(read({"candidates": [candidate], "modelVersion": "g"}, "gemini"), form)
+    assert not any(name.startswith("citation") for name in told)
+
+
 ENCRYPTED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAB"}
 
 
