@@ -137,8 +137,6 @@ def _is_told_source(path: str, before: Answer, after: Answer) -> bool:
     """Whether *after* says the title, the address or the cited words of a citation of *before* in another place."""
     number, _, field = path.rpartition("segments[")[2].partition("].")
     citation = before.segments[int(number)]
-    if citation.type is not SegmentType.CITATION:
-        return False
     told = [one for one in after.segments if one.type is SegmentType.CITATION]
     refs = [ref for one in told for ref in _refs(one)]
     if field == "content":  # words of the answer itself
@@ -146,7 +144,8 @@ def _is_told_source(path: str, before: Answer, after: Answer) -> bool:
         is_of_text = any(before.message.text[slice(*span)] == citation.content for span in spans)
         return is_of_text and {*spans} <= {ref.span for ref in refs}
     said = {*(ref.source for ref in refs), *(one.content for one in told)}
-    return citation.metadata.get(field.removeprefix("metadata.")) in said
+    value = citation.metadata.get(field.removeprefix("metadata."))
+    return citation.type is SegmentType.CITATION and value in said
 
 
 def _refs(citation: Segment) -> list[CitationRef]:
