@@ -42,6 +42,7 @@ from crosswalk_serve.gateway import (
     Gateway,
     StoredConversation,
     StoreError,
+    input_items,
     request_id,
     with_ids,
 )
@@ -154,7 +155,7 @@ class GatewayExchange(Exchange):
         self._fields: Fields
         self._asked_turns: tuple[ChatMessage | ChatResponse, ...] | None = None
         self._carried = StoredConversation((), b"")  # what a later request continues
-        self._own_items: list[dict[str, Any]] = []  # of the input, in Responses
+        self._own_input: Any = None  # of a request of Responses
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
         self._may_repeat = True  # the client: no server can have charged for its request
         self.reply = Reply(form, str(uuid4()), send)
@@ -288,7 +289,7 @@ class GatewayExchange(Exchange):
             if incoming.wants.store:
                 self.reply.dropped.append(f"request.store: {_NOT_STORED}")
             incoming = with_fields(incoming, store=False)
-        incoming, self._own_items = await gateway.kept_state.with_items(
+        incoming, self._own_input = await gateway.kept_state.with_items(
             self._caller.name, incoming, self._conversations
         )
         return incoming
@@ -562,7 +563,7 @@ class GatewayExchange(Exchange):
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
                 turn = with_told_call_ids(response, stored_answer)
-                items = with_ids(self._carried.items, self._own_items, id)
+                items = with_ids(self._carried.items, input_items(self._own_input), id)
                 conversation = StoredConversation((*self._carried.turns, turn), body, items)
                 store = self._incoming.wants.store
                 is_stored = await self._conversations.keep(caller.name, id, conversation, store)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from operator import is_not
 from pathlib import Path
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -644,10 +645,9 @@ class StoredResponses:
         return conversation
 
 
-def input_items(request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the input items of the *request* of Responses. Instructions are none."""
-    given = request.get("input") or []
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+def input_items(given: Any) -> list[dict[str, Any]]:
+    """Return the items of the input *given* in a request of Responses. Instructions are none."""
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
     return [{**{key: _parts(item, key) for key in item}, "type": _type_of(item)} for item in items]
 
 
@@ -813,8 +813,8 @@ class KeptState:
 
     async def with_items(
         self, owner: str | None, incoming: Incoming, conversations: Conversations
-    ) -> tuple[Incoming, list[dict[str, Any]]]:
-        """Return *incoming*, a request of the Responses API, with the kept items in place of references, and its items.
+    ) -> tuple[Incoming, Any]:
+        """Return *incoming*, a request of the Responses API, with the kept items in place of references, and its input.
 
         The kept ones are those of answers, and the input items of *conversations*, by the ids with which their pages list
         them. No server hears of an id that the gateway has made up.
@@ -822,23 +822,26 @@ class KeptState:
         Raises:
             Refusal: nobody can tell now.
         """
-        items = input_items(incoming.request.said)
-        is_changed: dict[int, Any] = {}
+        given = incoming.request.said.get("input")
+        if not isinstance(given, list):
+            return incoming, given
+        items = list(given)
         for path, value in incoming.state.items():
             place = _ITEM.fullmatch(path)
             if place is not None and _type_of(value) == _REFERENCE:
                 kept_item = await self._documents.get(name_of(owner, f"item:{value['id']}"))
                 item = load_json(kept_item) if kept_item else await _listed(owner, value["id"], conversations)
-                if item is not None:
-                    items[int(place[1])] = is_changed[int(place[1])] = item
-        for number, item in enumerate(items):
-            if _LISTED.fullmatch(_own_id(item)):
-                is_changed[number] = {key: value for key, value in item.items() if key != "id"}
-        if is_changed:
-            given = incoming.request.said["input"]
-            changed = [is_changed.get(number, item) for number, item in enumerate(given)]
-            incoming = with_fields(incoming, input=changed)
+                items[int(place[1])] = item or items[int(place[1])]
+        sent = [_sent_item(item) if "id" in item else item for item in items]
+        if any(map(is_not, sent, given)):
+            incoming = with_fields(incoming, input=sent)
         return incoming, items
+
+
+def _sent_item(item: dict[str, Any]) -> dict[str, Any]:
+    """Return *item* for a server: without an id that the gateway has made up."""
+    is_made_up = _LISTED.fullmatch(_own_id(item)) is not None
+    return {key: value for key, value in item.items() if key != "id"} if is_made_up else item
 
 
 async def _listed(owner: str | None, id: str, conversations: Conversations) -> dict[str, Any] | None:

@@ -159,7 +159,7 @@ class _Connection:
         earlier = await self._conversations.before(owner, incoming.wants.previous_response_id)
         own_turns = incoming.request.messages[incoming.request.instruction_count :]
         id = f"resp_{uuid4().hex}"
-        items = with_ids(earlier.items, input_items(incoming.request.said), id)
+        items = with_ids(earlier.items, input_items(incoming.request.said.get("input")), id)
         prepared = StoredConversation((*earlier.turns, *own_turns), b"", items)
         await self._conversations.keep(owner, id, prepared, store=False)
         empty_response = ChatResponse(
