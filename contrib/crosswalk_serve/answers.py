@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -12,7 +12,6 @@ from crosswalk import ToolCallArgumentsError
 from crosswalk.convert import (
     DangerousLossError,
     Loss,
-    LossPolicy,
     StreamConverter,
     WireForm,
     convert,
@@ -49,7 +48,9 @@ _OPEN_VERSION: Final = "openresponses-version"
 _OPENAI: Final = {theirs: ours for ours, theirs in OPEN_RESPONSES.items()}
 _CALL_ITEMS: Final = ("function_call", "custom_tool_call")
 """The items of Responses for a client's calls."""
-_SEALED_PATHS: Final = re.compile(r"segments|segments\[\d+\]\.metadata\.(signature|encrypted)")
+_SEALED_PATHS: Final = re.compile(
+    r"segments|segments\[\d+\]\.metadata\.(signature|encrypted|encrypted_index)"
+)
 """The losses that a seal makes up for: opaque values, and the order of the parts with the seal among them."""
 
 
@@ -82,11 +83,20 @@ def sealed(response: ChatResponse, seal: Segment) -> ChatResponse:
     return attrs.evolve(response, segments=(*segments[:position], seal, *segments[position:]))
 
 
-def unsealed(losses: Iterable[Loss], position: int) -> tuple[Loss, ...]:
-    """Return *losses* without the seal itself, at its *position*, and the opaque values, which it carries."""
-    seal_path = f"segments[{position}]"
+def unsealed(losses: Iterable[Loss], segments: Sequence[Segment], position: int) -> tuple[Loss, ...]:
+    """Return *losses* without what the seal makes up for: itself, at its *position* among *segments*, and opaque values.
+
+    Reasoning that is nothing but an opaque value is one, too: no client can read it.
+    """
+    mute_paths = {
+        f"segments[{number}]"
+        for number, one in enumerate(segments)
+        if number == position or (one.type is SegmentType.REASONING and not one.content)
+    }
     return tuple(
-        loss for loss in losses if not (loss.path.startswith(seal_path) or _SEALED_PATHS.fullmatch(loss.path))
+        loss
+        for loss in losses
+        if not (loss.path.partition(".")[0] in mute_paths or _SEALED_PATHS.fullmatch(loss.path))
     )
 
 
@@ -97,7 +107,6 @@ def whole(
     seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
     *,
     is_mixed: bool = False,
-    losses: LossPolicy = "refuse",
 ) -> Written:
     """Return *response* as a body for the client of *incoming*. A body in the client's format goes out as it came.
 
@@ -107,7 +116,6 @@ def whole(
         token: as for :func:`addressed`.
         seal: returns the seal of the answer.
         is_mixed: whether other providers may get the answer back, so that one with a seal is written anew with it.
-        losses: what to do about dangerous losses. ``"report"`` is for an answer that the client has got unchanged.
 
     Raises:
         ConversionError: the answer holds text that is not valid JSON, or a dangerous loss would be raised.
@@ -120,7 +128,7 @@ def whole(
         written = Written(named(response.raw_events.frames[0], native, alias_of(incoming, model)))
     else:
         shown_response = addressed(incoming, shown_response, token, model)
-        written = _converted(incoming, shown_response, seal(response), losses)
+        written = _converted(incoming, shown_response, seal(response))
     if written.status != 200 or not (wants.echo or wants.namespaces):
         return written
     body = load_json(written.body)
@@ -139,16 +147,14 @@ def native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | 
     return body if form_of_body(body) is incoming.form else None
 
 
-def _converted(
-    incoming: Incoming, response: ChatResponse, seal: Segment | None, policy: LossPolicy
-) -> Written:
+def _converted(incoming: Incoming, response: ChatResponse, seal: Segment | None) -> Written:
     """Return *response* in the client's format with its *seal*."""
     options = options_of(incoming)
-    conversion = convert(response, incoming.form, request=options, losses=policy)
+    conversion = convert(response, incoming.form, request=options)
     if seal is None:
         return Written(conversion.value, conversion.status, conversion.report.losses)
-    losses = unsealed(conversion.report.losses, len(response.segments))
-    body = convert(sealed(response, seal), incoming.form, request=options, losses=policy).value
+    losses = unsealed(conversion.report.losses, response.segments, len(response.segments))
+    body = convert(sealed(response, seal), incoming.form, request=options).value
     return Written(body, conversion.status, losses)
 
 
@@ -403,6 +409,8 @@ _USUAL_KEYS: Final = frozenset(
 )
 """The members of a chunk that holds nothing but counts."""
 _BROKEN_OFF_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
+_ENDS: Final = ("response.completed", "response.incomplete")
+"""The events of Responses with the complete answer."""
 _USAGE_ON_REQUEST_FORMS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
 _SEAL_FIRST_FORMS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
 """The formats whose clients send a seal back if it comes before the calls or with them, and may drop a later one."""
@@ -426,10 +434,12 @@ class Relay:
     Attributes:
         losses: the fields that did not go out. Always empty.
         original: as for :class:`StreamWriter`. Always ``None``.
+        told: as for :class:`StreamWriter`.
     """
 
     losses: tuple[Loss, ...] = ()
     original: ChatResponse | None = None
+    told: dict[str, Any] | None = None
 
     def __init__(self, incoming: Incoming, sent: Sent, words: Mapping[str, str] = _OPENAI) -> None:
         self._form = form = incoming.form
@@ -475,6 +485,8 @@ class Relay:
         number = event.get("sequence_number")
         self._event_number = number if type(number) is int else self._event_number
         is_changed = rename(event, self._alias) | reword(event, self._words)
+        if event.get("type") in _ENDS and type(event.get("response")) is dict:
+            self.told = event["response"]
         if may_hold_usage and event.get("usage") is not None:
             if event.get("choices") == [] and event.keys() <= _USUAL_KEYS:
                 return b""
@@ -589,7 +601,9 @@ class StreamWriter:
             except DangerousLossError as error:
                 frames += self.fail(info_of(error))
                 losses = error.losses
-            self.losses = losses if seal is None else unsealed(losses, response.segments.index(seal))
+            if seal is not None:
+                losses = unsealed(losses, response.segments, response.segments.index(seal))
+            self.losses = losses
             self._has_ended = True
         return frames
 

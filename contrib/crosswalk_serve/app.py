@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from time import time
@@ -23,7 +23,7 @@ from crosswalk.wire.fields import FieldError
 from crosswalk_serve.asking import Ask
 from crosswalk_serve.config import Config
 from crosswalk_serve.gateway import Gateway, StoredResponses
-from crosswalk_serve.http import BadRequestError, Origins, Refusal, form_of, handle_error
+from crosswalk_serve.http import BadRequestError, Origins, Refusal, form_of, handle_error, number_in
 from crosswalk_serve.passthrough import Passthrough, TokenCounts, fetch, read, supervised
 from crosswalk_serve.requests import check_head, load_body, read_body
 from crosswalk_serve.routing import ModelRoute as ModelRoute
@@ -164,11 +164,13 @@ class Listing:
         """Answer ``GET /v1/models``, for OpenAI's and Anthropic's clients, and ``GET /v1beta/models`` for Gemini's."""
         names = self._gateway.models(self._gateway.caller(request))
         if form_of(request) is WireForm.ANTHROPIC:
-            data = [_anthropic_model(name) for name in names]
-            ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
-            return _json({"data": data, "has_more": False, **ends})
+            page, has_more = _anthropic_page(request, names)
+            ends = {"first_id": page[0] if page else None, "last_id": page[-1] if page else None}
+            return _json({"data": list(map(_anthropic_model, page)), "has_more": has_more, **ends})
         if form_of(request) is WireForm.GEMINI:
-            return _json({"models": [_gemini_model(name) for name in names]})
+            page, has_more = _gemini_page(request, names)
+            next_page = {"nextPageToken": page[-1]} if has_more else {}
+            return _json({"models": list(map(_gemini_model, page)), **next_page})
         return _json({"object": "list", "data": [self._openai_model(name) for name in names]})
 
     async def model(self, request: Request) -> Response:
@@ -263,6 +265,42 @@ def _entries(body: bytes) -> list[dict[str, Any]]:
         ValueError, LookupError, TypeError: it is not a list of objects.
     """
     return [dict(entry) for entry in orjson.loads(body)["models"]]
+
+
+def _anthropic_page(request: Request, names: Sequence[str]) -> tuple[Sequence[str], bool]:
+    """Return those of *names* that *request* asks for, and whether more lie in its direction. Without a limit, all do.
+
+    Raises:
+        BadRequestError: a value of its query is wrong.
+    """
+    size = number_in(request, "limit", len(names), range(1, 1001))
+    after, before = _place(request, "after_id", names), _place(request, "before_id", names)
+    if after is not None and before is not None:
+        raise BadRequestError("cannot be given together with after_id", "before_id")
+    if before is not None:
+        return names[max(before - size, 0) : before], before > size
+    start = 0 if after is None else after + 1
+    return names[start : start + size], start + size < len(names)
+
+
+def _gemini_page(request: Request, names: Sequence[str]) -> tuple[Sequence[str], bool]:
+    """As :func:`_anthropic_page`. A token is the name of the last model before. A size of 0 asks for all."""
+    size = number_in(request, "pageSize", 0, range(10**9)) or len(names)
+    token = _place(request, "pageToken", names) if request.query_params.get("pageToken") else None
+    start = 0 if token is None else token + 1
+    return names[start : start + size], start + size < len(names)
+
+
+def _place(request: Request, name: str, names: Sequence[str]) -> int | None:
+    """Return the place in *names* of the value *name* of the query of *request*, or ``None`` without one.
+
+    Raises:
+        BadRequestError: it is none of them.
+    """
+    value = request.query_params.get(name)
+    if value is not None and value not in names:
+        raise BadRequestError("names no model of this list", name)
+    return None if value is None else names.index(value)
 
 
 def _anthropic_model(name: str) -> dict[str, Any]:

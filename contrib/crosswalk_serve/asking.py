@@ -42,7 +42,9 @@ from crosswalk_serve.gateway import (
     Gateway,
     StoredConversation,
     StoreError,
+    input_items,
     request_id,
+    with_ids,
 )
 from crosswalk_serve.http import (
     BadRequestError,
@@ -56,6 +58,7 @@ from crosswalk_serve.http import (
     info_of,
     is_spent,
     retry_headers,
+    word_in,
 )
 from crosswalk_serve.passthrough import load
 from crosswalk_serve.requests import (
@@ -151,7 +154,8 @@ class GatewayExchange(Exchange):
         self._seals: Seals
         self._fields: Fields
         self._asked_turns: tuple[ChatMessage | ChatResponse, ...] | None = None
-        self._carried_turns: tuple[ChatMessage | ChatResponse, ...] = ()  # what a later request continues
+        self._carried = StoredConversation((), b"")  # what a later request continues
+        self._own_input: Any = None  # of a request of Responses
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
         self._may_repeat = True  # the client: no server can have charged for its request
         self.reply = Reply(form, str(uuid4()), send)
@@ -253,11 +257,11 @@ class GatewayExchange(Exchange):
             keeper = await gateway.kept_state.keeper(self._caller.name, route.servers, incoming_for_server)
             self._route = route = route.at(keeper)
         request = incoming_for_server.request
-        earlier_turns = await self._conversations.turns_before(
-            self._caller.name, incoming.wants.previous_response_id
-        )
+        earlier = await self._conversations.before(self._caller.name, incoming.wants.previous_response_id)
+        earlier_turns = earlier.turns
         self._asked_turns = (*earlier_turns, *request.messages)
-        self._carried_turns = (*earlier_turns, *request.messages[request.instruction_count :])
+        own_messages = request.messages[request.instruction_count :]
+        self._carried = attrs.evolve(earlier, turns=(*earlier_turns, *own_messages))
         turns, giving_servers = await gateway.kept_state.turns_for(
             self._caller.name, route.servers, self._asked_turns
         )
@@ -285,7 +289,10 @@ class GatewayExchange(Exchange):
             if incoming.wants.store:
                 self.reply.dropped.append(f"request.store: {_NOT_STORED}")
             incoming = with_fields(incoming, store=False)
-        return await gateway.kept_state.with_items(self._caller.name, incoming, self._conversations)
+        incoming, self._own_input = await gateway.kept_state.with_items(
+            self._caller.name, incoming, self._conversations
+        )
+        return incoming
 
     def _in_foreground(self, incoming: Incoming, route: ModelRoute) -> Incoming:
         """Return *incoming* without the wish for an answer in the background. Its server alone would know how that ends.
@@ -313,7 +320,7 @@ class GatewayExchange(Exchange):
         is_stream = method == "streamGenerateContent"
         if not (model and (is_stream or method == "generateContent")):
             raise Refusal(ErrorKind.INVALID_REQUEST, "there is no such method here", status=404)
-        self.reply.is_array = is_stream and self._request.query_params.get("alt") != "sse"
+        self.reply.is_array = is_stream and word_in(self._request, "alt", ("json", "sse")) == "json"
         fields = load_body(body)
         fields.give("model", model)
         fields.give("stream", is_stream)
@@ -473,18 +480,11 @@ class GatewayExchange(Exchange):
     def _to_store(self, response: ChatResponse, writer: StreamWriter | Relay) -> bytes | None:
         """Return the body to store of a streamed *response*, or ``None`` if it is not to be stored, or has no body.
 
-        It is the one that *writer* has told the client, with the ids of its items. A stream that was passed on has told
-        what the server said, which its body says again.
+        It is the one that *writer* has told the client, as the end of the stream says it.
         """
         if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
             return None
-        if isinstance(writer, StreamWriter):
-            return None if writer.told is None else dump_json(writer.told)
-        try:
-            return whole(self._incoming, response, self.reply.id, losses="report").body
-        except ConversionError as error:
-            _log.warning("request %s: its answer cannot be stored: %s", self.reply.id, error)
-            return None
+        return None if writer.told is None else dump_json(writer.told)
 
     # Output.
 
@@ -563,11 +563,13 @@ class GatewayExchange(Exchange):
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
                 turn = with_told_call_ids(response, stored_answer)
-                conversation = StoredConversation((*self._carried_turns, turn), body)
+                items = with_ids(self._carried.items, input_items(self._own_input), id)
+                conversation = StoredConversation((*self._carried.turns, turn), body, items)
                 store = self._incoming.wants.store
                 is_stored = await self._conversations.keep(caller.name, id, conversation, store)
                 if store is not False:
-                    await gateway.kept_state.keep_items(caller.name, stored_answer)
+                    own_items = items[len(self._carried.items) :]
+                    await gateway.kept_state.keep_items(caller.name, stored_answer, own_items)
             except StoreError as error:
                 _log.warning("request %s: its answer cannot be continued: %s", self.reply.id, error)
         if body is None or is_stored or not stored_answer.get("store"):

@@ -8,10 +8,11 @@ import logging
 import os
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from operator import is_not
 from pathlib import Path
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -28,11 +29,9 @@ from crosswalk.records import append_line, record_line
 from crosswalk.service import (
     KEPT_FIELDS,
     Call,
-    ChatRequest,
     Observation,
     Observer,
     at_another_address,
-    build_http_request,
     ids_in,
     kept_ids,
     reasoning_ids,
@@ -50,7 +49,7 @@ from crosswalk.types import (
 )
 from crosswalk_serve.answers import framed, reword, words_for
 from crosswalk_serve.config import Config, Store
-from crosswalk_serve.http import BadRequestError, Interruptible, Refusal, header_of
+from crosswalk_serve.http import BadRequestError, Interruptible, Refusal, header_of, number_in, word_in
 from crosswalk_serve.requests import Incoming, with_fields
 from crosswalk_serve.routing import (
     Caller,
@@ -354,10 +353,18 @@ class StoredConversation:
     Attributes:
         turns: the whole conversation, the answer last.
         body: the answer as the client got it.
+        items: the input items of Responses before the answer, each with its id.
     """
 
     turns: Turns
     body: bytes
+    items: tuple[dict[str, Any], ...] = ()
+
+    def items_with(self, id: str) -> tuple[dict[str, Any], ...]:
+        """Return the items, and those of the answer, which is called *id*, as the client got them."""
+        output = load_json(self.body).get("output") if self.body else None
+        given = output if isinstance(output, list) else ()  # as the server sent it
+        return with_ids(self.items, (item for item in given if isinstance(item, dict)), id)
 
     def to_bytes(self) -> bytes:
         """It as it is kept."""
@@ -365,7 +372,10 @@ class StoredConversation:
             {"response" if isinstance(turn, ChatResponse) else "message": orjson.Fragment(to_json(turn))}
             for turn in self.turns
         ]
-        return orjson.dumps({"turns": turn_objects, "body": base64.b64encode(self.body).decode()})
+        items_text = dump_json(self.items).decode()
+        return orjson.dumps(
+            {"turns": turn_objects, "body": base64.b64encode(self.body).decode(), "items": items_text}
+        )
 
     @classmethod
     def of_bytes(cls, stored_bytes: bytes) -> StoredConversation:
@@ -377,7 +387,9 @@ class StoredConversation:
             else from_json(orjson.dumps(turn["message"]), ChatMessage)
             for turn in document["turns"]
         )
-        return cls(turns, base64.b64decode(document["body"]))
+        return cls(
+            turns, base64.b64decode(document["body"]), tuple(load_json(document.get("items", "[]").encode()))
+        )
 
 
 class Documents(Protocol):
@@ -508,14 +520,16 @@ class Conversations:
             _conversation_name(owner, id), conversation.to_bytes()
         )
 
-    async def turns_before(self, owner: str | None, previous_id: str | None) -> Turns:
+    async def before(self, owner: str | None, previous_id: str | None) -> StoredConversation:
         """Return the conversation that a request continues by the id of its *previous_id* answer.
+
+        Its items include those of that answer.
 
         Raises:
             Refusal: there is no such answer, or nobody can tell now.
         """
         if previous_id is None:
-            return ()
+            return StoredConversation((), b"")
         conversation = await self.find(owner, previous_id)
         if conversation is None:
             raise Refusal(
@@ -524,7 +538,7 @@ class Conversations:
                 status=400,
                 code="previous_response_not_found",
             )
-        return conversation.turns
+        return attrs.evolve(conversation, items=conversation.items_with(previous_id))
 
     async def find(self, owner: str | None, id: str) -> StoredConversation | None:
         """The one called *id* of *owner*, or ``None`` where it has none.
@@ -562,7 +576,6 @@ _BEGUN: Final[Mapping[str, Any]] = {
     "output": [],
 }
 """The fields of such a response that differ from those of the complete one."""
-_NUMBER: Final = re.compile(r"-1|[0-9]{1,9}")
 
 
 class StoredResponses:
@@ -578,14 +591,10 @@ class StoredResponses:
     async def response(self, request: Request) -> Response:
         """Answer ``GET /v1/responses/{id}``, with ``?stream=true`` by the events of the answer."""
         conversation = await self._find(request)
-        query = request.query_params
-        if query.get("stream") != "true":
+        is_stream = word_in(request, "stream", ("false", "true")) == "true"
+        after = number_in(request, "starting_after", -1, range(-1, 10**9))
+        if not is_stream:
             return Response(conversation.body, media_type="application/json")
-        after = query.get("starting_after", "-1")
-        if not _NUMBER.fullmatch(after):
-            raise Refusal(
-                ErrorKind.INVALID_REQUEST, "starting_after must be the number of an event", status=400
-            )
         response = normalize(conversation.body, WireForm.OPENAI_RESPONSES.provider, keep_raw=False)
         told = load_json(conversation.body)
         begun = {name: _BEGUN.get(name, value) for name, value in told.items()}
@@ -594,7 +603,7 @@ class StoredResponses:
         for event in events_of(response, WireForm.OPENAI_RESPONSES):
             if "response" in event:
                 event["response"] = begun if event["type"] in _BEGINNINGS else told
-            if event["sequence_number"] > int(after):
+            if event["sequence_number"] > after:
                 reword(event, words)
                 frames.append(framed(WireForm.OPENAI_RESPONSES, event, dump_json(event)))
         return Response(b"".join(frames), media_type="text/event-stream")
@@ -615,18 +624,15 @@ class StoredResponses:
     async def input_items(self, request: Request) -> Response:
         """Answer ``GET /v1/responses/{id}/input_items``, the whole conversation before the response."""
         conversation = await self._find(request)
-        query = request.query_params
-        limit, after = query.get("limit", "20"), query.get("after")
-        if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:4]) <= 100):
-            raise Refusal(ErrorKind.INVALID_REQUEST, "limit must be from 1 to 100", status=400)
-        items = _items(conversation, request.path_params["id"])
-        if query.get("order", "desc") == "desc":
+        limit, after = number_in(request, "limit", 20, range(1, 101)), request.query_params.get("after")
+        items = list(conversation.items)
+        if word_in(request, "order", ("desc", "asc")) == "desc":
             items.reverse()
         ids = [item["id"] for item in items]
         if after is not None and after not in ids:
-            raise Refusal(ErrorKind.INVALID_REQUEST, "after names no item of this response", status=400)
+            raise BadRequestError("names no item of this response", "after")
         start = 0 if after is None else ids.index(after) + 1
-        page = items[start : start + int(limit)]
+        page = items[start : start + limit]
         page_ends = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
         has_more = start + len(page) < len(items)
         return _json({"object": "list", "data": page, **page_ends, "has_more": has_more})
@@ -639,17 +645,32 @@ class StoredResponses:
         return conversation
 
 
-def _items(conversation: StoredConversation, id: str) -> list[dict[str, Any]]:
-    """Return the conversation before the response as items of Responses, each with an id. Instructions are none."""
-    if len(conversation.turns) == 1:
-        return []
-    request = ChatRequest(conversation.turns[:-1], model="-")
-    built_input = build_http_request(request, "openai_responses", on_unsupported="drop").body["input"]
-    items = [{"role": "user", "content": built_input}] if isinstance(built_input, str) else built_input
-    return [
-        {"id": f"item_{number}_{id}", "type": "message", **{key: _parts(item, key) for key in item}}
-        for number, item in enumerate(items)
-    ]
+def input_items(given: Any) -> list[dict[str, Any]]:
+    """Return the items of the input *given* in a request of Responses. Instructions are none."""
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
+    return [{**{key: _parts(item, key) for key in item}, "type": _type_of(item)} for item in items]
+
+
+def _type_of(item: Mapping[str, Any]) -> Any:
+    """Return the type of an input *item*, which may leave it out."""
+    return item.get("type") or ("message" if "role" in item else _REFERENCE)
+
+
+def with_ids(
+    earlier: Sequence[dict[str, Any]], items: Iterable[dict[str, Any]], id: str
+) -> tuple[dict[str, Any], ...]:
+    """Return the *earlier* items and *items*, each once, with its own id or one made of the *id* of their response."""
+    items_by_id = {item["id"]: item for item in earlier}
+    for item in items:
+        own_id = _own_id(item) or f"item_{len(items_by_id)}_{id}"
+        items_by_id.setdefault(own_id, {**item, "id": own_id})
+    return tuple(items_by_id.values())
+
+
+def _own_id(item: Mapping[str, Any]) -> str:
+    """Return the id of *item* as somebody else has given it, or ``""`` without one."""
+    id = item.get("id")
+    return id if isinstance(id, str) else ""
 
 
 def _parts(item: dict[str, Any], key: str) -> Any:
@@ -771,50 +792,64 @@ class KeptState:
     async def _has_received(self, owner: str | None, server: str | None, id: str) -> bool:
         return server is not None and await self._documents.get(name_of(owner, f"{server}:{id}")) is not None
 
-    async def keep_items(self, owner: str | None, answer: Mapping[str, Any]) -> None:
+    async def keep_items(self, owner: str | None, answer: Mapping[str, Any], items: Iterable[Any]) -> None:
         """Keep the items of *answer*, a response of the Responses API, for the references of later requests.
+
+        Those of the input *items* that nobody else has given, and that have an id of the client's own, are kept as well.
 
         Raises:
             StoreError: they cannot be kept now.
         """
-        items = answer.get("output")
-        for item in items if isinstance(items, list) else ():  # as the server sent it
-            if isinstance(item, dict) and isinstance(item.get("id"), str):
+        output = answer.get("output")
+        given = output if isinstance(output, list) else ()  # as the server sent it
+        for item in given:
+            if isinstance(item, dict) and _own_id(item):
                 await self._documents.put(name_of(owner, f"item:{item['id']}"), orjson.dumps(item))
+        for item in items:
+            name = name_of(owner, f"item:{item['id']}")
+            is_own = item["type"] != _REFERENCE and not _LISTED.fullmatch(item["id"])
+            if is_own and await self._documents.get(name) is None:
+                await self._documents.put(name, dump_json(item))
 
     async def with_items(
         self, owner: str | None, incoming: Incoming, conversations: Conversations
-    ) -> Incoming:
-        """Return *incoming*, a request of the Responses API, with the kept items in place of references to them.
+    ) -> tuple[Incoming, Any]:
+        """Return *incoming*, a request of the Responses API, with the kept items in place of references, and its input.
 
-        They are those of answers, and the input items of *conversations*, by the ids with which their pages list them.
+        The kept ones are those of answers, and the input items of *conversations*, by the ids with which their pages list
+        them. No server hears of an id that the gateway has made up.
 
         Raises:
             Refusal: nobody can tell now.
         """
-        is_changed: dict[int, Any] = {}
+        given = incoming.request.said.get("input")
+        if not isinstance(given, list):
+            return incoming, given
+        items = list(given)
         for path, value in incoming.state.items():
             place = _ITEM.fullmatch(path)
-            if place is not None and value.get("type") in (None, _REFERENCE):
+            if place is not None and _type_of(value) == _REFERENCE:
                 kept_item = await self._documents.get(name_of(owner, f"item:{value['id']}"))
                 item = load_json(kept_item) if kept_item else await _listed(owner, value["id"], conversations)
-                if item is not None:
-                    is_changed[int(place[1])] = item
-        if not is_changed:
-            return incoming
-        items = incoming.request.said["input"]
-        return with_fields(
-            incoming, input=[is_changed.get(number, item) for number, item in enumerate(items)]
-        )
+                items[int(place[1])] = item or items[int(place[1])]
+        sent = [_sent_item(item) if "id" in item else item for item in items]
+        if any(map(is_not, sent, given)):
+            incoming = with_fields(incoming, input=sent)
+        return incoming, items
+
+
+def _sent_item(item: dict[str, Any]) -> dict[str, Any]:
+    """Return *item* for a server: without an id that the gateway has made up."""
+    is_made_up = _LISTED.fullmatch(_own_id(item)) is not None
+    return {key: value for key, value in item.items() if key != "id"} if is_made_up else item
 
 
 async def _listed(owner: str | None, id: str, conversations: Conversations) -> dict[str, Any] | None:
-    """Return the input item that :class:`StoredResponses` lists with the *id* that it made up, or ``None``."""
+    """Return the item that :class:`StoredResponses` lists with the *id* that the gateway made up, or ``None``."""
     response_id = _LISTED.sub(r"\1", id)
     conversation = await conversations.find(owner, response_id)
-    items = [] if conversation is None else _items(conversation, response_id)
-    found_items = (item for item in items if item.pop("id") == id)
-    return next(found_items, None)
+    items = () if conversation is None else conversation.items_with(response_id)
+    return next((item for item in items if item["id"] == id), None)
 
 
 # --------------------------------------------------------------------------------- gateway

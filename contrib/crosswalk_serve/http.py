@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self
@@ -71,6 +71,10 @@ _UNREACHED_MESSAGES: Final = {
 """Messages in place of those that contain a server's address, by code."""
 
 
+_SERVER_KINDS: Final = (ErrorKind.SERVER, ErrorKind.UNKNOWN, ErrorKind.TOOL_CALL_VALIDATION)
+"""The kinds of errors that are the fault of the server, or of its model."""
+
+
 def for_client(error: ErrorInfo) -> ErrorInfo:
     """Return a provider's *error* for a client. Refused credentials are the gateway's and not the client's, and the
     addresses of servers are private."""
@@ -87,7 +91,7 @@ def for_client(error: ErrorInfo) -> ErrorInfo:
             status=502,
             code="bad_credentials",
         )
-    if error.status is None and error.kind in (ErrorKind.SERVER, ErrorKind.UNKNOWN):
+    if error.status is None and error.kind in _SERVER_KINDS:
         return attrs.evolve(error, status=502)  # the answer cannot be read, or has no end
     return error
 
@@ -111,6 +115,35 @@ class BadRequestError(CrosswalkError, ValueError):
         self.path = path
         self.problem = problem
         self.status = status
+
+
+_NUMBER: Final = re.compile(r"-?[0-9]{1,9}")
+
+
+def number_in(request: Request, name: str, default: int, bounds: range) -> int:
+    """Return the whole number *name* of the query of *request*, or *default* without one.
+
+    Raises:
+        BadRequestError: it is none, or not within *bounds*.
+    """
+    value = request.query_params.get(name)
+    if value is None:
+        return default
+    if not _NUMBER.fullmatch(value) or int(value) not in bounds:
+        raise BadRequestError(f"must be a whole number from {bounds[0]} to {bounds[-1]}", name)
+    return int(value)
+
+
+def word_in(request: Request, name: str, words: Sequence[str]) -> str:
+    """Return the value *name* of the query of *request*, or the first of its *words* without one.
+
+    Raises:
+        BadRequestError: it is none of them.
+    """
+    value = request.query_params.get(name, words[0])
+    if value not in words:
+        raise BadRequestError(f"must be one of {', '.join(words)}", name)
+    return value
 
 
 def form_of(request: Request) -> WireForm:
@@ -447,11 +480,19 @@ class Interruptible:
         self._task.cancel()
 
 
-_COUNT_NAMES: Final = {
-    WireForm.OPENAI_CHAT: ("usage.", chat.COUNTS),
-    WireForm.OPENAI_RESPONSES: ("usage.", responses.COUNTS),
-    WireForm.ANTHROPIC: ("usage.", messages.COUNTS),
-    WireForm.OLLAMA: ("", ollama.COUNTS),
+def _count_names(counts: Mapping[str, str], details: Mapping[str, str]) -> dict[str, str]:
+    paths = {**counts, **{f"details.{name}": path for name, path in details.items()}}
+    return {name: f"usage.{path}" for name, path in paths.items()}
+
+
+_COUNT_NAMES: Final[Mapping[WireForm | None, Mapping[str, str]]] = {
+    WireForm.OPENAI_CHAT: _count_names(chat.COUNTS, chat.DETAILS),
+    WireForm.OPENAI_RESPONSES: {
+        **_count_names(responses.COUNTS, responses.DETAILS),
+        "details.web_search_requests": "tool_usage.web_search.num_requests",
+    },
+    WireForm.ANTHROPIC: _count_names(messages.COUNTS, messages.DETAILS),
+    WireForm.OLLAMA: ollama.COUNTS,
 }
 """Where each API has its token counts."""
 _CONTENT_PATHS: Final = {
@@ -473,6 +514,8 @@ _ANSWER_KEYS: Final = {WireForm.OPENAI_CHAT: "choices", WireForm.GEMINI: "candid
 _OPAQUE_KEYS: Final = {WireForm.OPENAI_RESPONSES: "encrypted_content", WireForm.ANTHROPIC: "data"}
 """The name of encrypted reasoning."""
 _EXTENSIONS_PATH: Final = "metadata.extensions"
+_BEGINNINGS: Final = re.compile(r"metadata\.extensions\.output\[\d+\]\.added\b")
+"""What items of Responses had when they began. Complete ones have something newer."""
 _MAX_PATHS: Final = 20
 _LONGEST: Final = 1000
 
@@ -500,12 +543,12 @@ def _names(path: str, response: ChatResponse, form: WireForm | None) -> Iterator
     """The names of the field *path* of *response*, a canonical path, in the server's API."""
     if path.startswith(_EXTENSIONS_PATH):
         for leaf_path, name in _leaves("metadata.extensions", "", response.metadata.extensions.thawed()):
-            if leaf_path == path or leaf_path.startswith((f"{path}.", f"{path}[")):
+            is_below = leaf_path == path or leaf_path.startswith((f"{path}.", f"{path}["))
+            if is_below and not _BEGINNINGS.match(leaf_path):
                 yield name.removeprefix(".")
     elif path.startswith("usage."):
         count_name = path.removeprefix("usage.")
-        prefix, names = _COUNT_NAMES.get(form, ("usage.", {})) if form else ("usage.", {})
-        yield prefix + names.get(count_name, count_name)
+        yield _COUNT_NAMES.get(form, {}).get(count_name, path)
     elif path.startswith("segments["):
         yield from _segment(path, response, form)
     elif form in _ARGUMENT_PATHS and path.startswith("message.tool_calls[") and path.endswith("].arguments"):

@@ -251,7 +251,7 @@ class TokenCounts:
             target, count_key = {"model": request.path_params["model"]}, "totalTokens"
         incoming = read_request(self._form, body, headers=request.headers.raw, target=target)
         if self._form is WireForm.OPENAI_RESPONSES:
-            incoming = await gateway.kept_state.with_items(caller.name, incoming, gateway.conversations)
+            incoming, _ = await gateway.kept_state.with_items(caller.name, incoming, gateway.conversations)
         route = gateway.route(caller, incoming.request.model).for_form(self._form)
         route, asked = await self._asked(caller, route, Seals(gateway.config, caller).opened(incoming))
         await gateway.quotas.admit(caller)
@@ -278,7 +278,7 @@ class TokenCounts:
         if route.keeps(self._form):
             route = route.at(await gateway.kept_state.keeper(caller.name, route.servers, settled))
         previous = incoming.wants.previous_response_id
-        earlier = await gateway.conversations.turns_before(caller.name, previous)
+        earlier = (await gateway.conversations.before(caller.name, previous)).turns
         request, count = settled.request, settled.request.instruction_count
         asked_turns = (*request.messages[:count], *earlier, *request.messages[count:])
         turns, _ = await gateway.kept_state.turns_for(caller.name, route.servers, asked_turns)

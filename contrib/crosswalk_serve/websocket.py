@@ -31,7 +31,7 @@ from crosswalk.types import (
     dump_json,
 )
 from crosswalk_serve.asking import Ask
-from crosswalk_serve.gateway import Conversations, Gateway, StoredConversation
+from crosswalk_serve.gateway import Conversations, Gateway, StoredConversation, input_items, with_ids
 from crosswalk_serve.http import BadRequestError, Refusal, failed, id_headers, info_of
 from crosswalk_serve.requests import load_body, read_request
 from crosswalk_serve.routing import Caller
@@ -156,10 +156,12 @@ class _Connection:
         incoming = read_request(_FORM, body).without("previous_response_id")
         owner, model = self._caller.name, incoming.request.model
         self._gateway.route(self._caller, model)
-        earlier_turns = await self._conversations.turns_before(owner, incoming.wants.previous_response_id)
+        earlier = await self._conversations.before(owner, incoming.wants.previous_response_id)
         own_turns = incoming.request.messages[incoming.request.instruction_count :]
-        id, turns = f"resp_{uuid4().hex}", (*earlier_turns, *own_turns)
-        await self._conversations.keep(owner, id, StoredConversation(turns, b""), store=False)
+        id = f"resp_{uuid4().hex}"
+        items = with_ids(earlier.items, input_items(incoming.request.said.get("input")), id)
+        prepared = StoredConversation((*earlier.turns, *own_turns), b"", items)
+        await self._conversations.keep(owner, id, prepared, store=False)
         empty_response = ChatResponse(
             id=id,
             message=ChatMessage(Role.ASSISTANT, ""),

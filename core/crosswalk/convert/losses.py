@@ -20,7 +20,14 @@ from crosswalk.types.json import same_json, step
 from crosswalk.types.message import ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.usage import Provenance
-from crosswalk.types.values import FinishReason, IncompleteReason, Segment, SegmentType, TokenLogprob
+from crosswalk.types.values import (
+    CitationRef,
+    FinishReason,
+    IncompleteReason,
+    Segment,
+    SegmentType,
+    TokenLogprob,
+)
 
 # ----------------------------------------------------------------------------------- rules
 # The rules of losses: why a conversion does not carry a field unchanged, and how much that matters.
@@ -122,6 +129,45 @@ def _is_broken_as_whole(path: str, before: Answer, after: Answer) -> bool:
     return not _call(path, before).has_valid_arguments and after.finish_reason in _WHOLE_REASONS
 
 
+def _is_unreadable(path: str, before: Answer, after: Answer) -> bool:
+    return not _call(path, before).has_valid_arguments and after.finish_reason not in _WHOLE_REASONS
+
+
+def _is_told_source(path: str, before: Answer, after: Answer) -> bool:
+    """Whether *after* says the title, the address or the cited words of a citation of *before* in another place."""
+    number, _, field = path.rpartition("segments[")[2].partition("].")
+    citation = before.segments[int(number)]
+    told = [one for one in after.segments if one.type is SegmentType.CITATION]
+    refs = [ref for one in told for ref in _refs(one)]
+    if field == "content":  # words of the answer itself
+        spans = [ref.span for ref in _refs(citation) if ref.span is not None]
+        is_of_text = any(before.message.text[slice(*span)] == citation.content for span in spans)
+        return is_of_text and {*spans} <= {ref.span for ref in refs}
+    said = {*(ref.source for ref in refs), *(one.content for one in told)}
+    value = citation.metadata.get(field.removeprefix("metadata."))
+    return citation.type is SegmentType.CITATION and value in said
+
+
+def _refs(citation: Segment) -> list[CitationRef]:
+    return [ref for ref in citation.annotations if isinstance(ref, CitationRef)]
+
+
+def _has_same_tokens(_: str, before: Answer, after: Answer) -> bool:
+    return _plain_tokens(before.logprobs or ()) == _plain_tokens(after.logprobs or ())
+
+
+def _plain_tokens(tokens: Iterable[TokenLogprob]) -> list[TokenLogprob]:
+    """Return *tokens* without bytes that their texts say as well."""
+    return [
+        attrs.evolve(
+            one,
+            bytes=None if one.bytes == tuple(one.token.encode()) else one.bytes,
+            top=_plain_tokens(one.top),
+        )
+        for one in tokens
+    ]
+
+
 def _is_error(_: str, before: Answer, after: Answer) -> bool:
     return before.finish_reason is FinishReason.ERROR is after.finish_reason
 
@@ -166,6 +212,9 @@ _SEGMENT_PATH = _ANSWER_PATH + r"segments\[\d+\].*"
 _ENVELOPE_RULE: Final = LossRule("envelope", _H, "a field about the document, such as `object`, or one without a value",
     r"metadata\.extensions.*", holds=_is_stated)  # fmt: skip
 
+_BEGINNING_RULE: Final = LossRule("beginning", _H, "an item had another seal when it began, and has a complete one",
+    r"metadata\.extensions\.output\[\d+\]\.added", holds=_is_stated)  # fmt: skip
+
 _NO_ECHOES: Final = {"input", "service_tier", "conversation", "continuation_token"}
 """Fields of a request that say something else in an answer: what it costs, and how to go on."""
 _ECHOES: Final = {
@@ -190,6 +239,9 @@ RULES: Final = (
     _ENVELOPE_RULE,
     LossRule("echo", _H, "the answer repeats the options of its request, or its events have padding",
         rf"metadata\.extensions\.({'|'.join(sorted(_ECHOES))}|obfuscation)([.\[].*)?", holds=_is_of_responses),
+    _BEGINNING_RULE,
+    LossRule("token-bytes", _H, "the bytes of each token are those of its text", _ANSWER_PATH + "logprobs",
+        holds=_has_same_tokens),
     LossRule("error-alone", _C, "the answer is an error, and the format has no content besides it",
         r"message\.(content|tool_calls.*)", holds=_is_error),
     LossRule("no-arguments", _H, "a call without arguments has an empty object",
@@ -197,6 +249,9 @@ RULES: Final = (
     LossRule("call-arguments", _D, "a call has lost its arguments", _CALL_PATH + r"\.arguments", holds=_is_emptied),
     LossRule("call-order", _C, "calls are in the order in which they became known", _ANSWER_PATH + r"message\.tool_calls",
         (LossReason.REORDERED,)),
+    LossRule("unreadable-call", _C,
+        "a call whose arguments are not a JSON object is left out, and the finish reason says so or that the answer was cut",
+        _CALL_PATH, holds=_is_unreadable),
     LossRule("call", _D, "the format has no tool calls, or not these",
         _ANSWER_PATH + r"message\.tool_calls(\[\d+\](\.name)?)?"),
     LossRule("cut-as-whole", _D, "an answer that is not whole would look whole",
@@ -231,6 +286,8 @@ RULES: Final = (
     LossRule("server-tool", _C,
         "calls of a server's tools stay in their own format, but for a web search, and so do further fields of a call",
         _SEGMENT_PATH, holds=_is(SegmentType.TOOL_CALL)),
+    LossRule("told-citation", _H, "the citation says its address, its title or its words in another field",
+        _ANSWER_PATH + r"segments\[\d+\]\.(content|metadata\.(title|url))", holds=_is_told_source),
     LossRule("citation", _C, "the format cites web pages only, or not at all",
         _SEGMENT_PATH, holds=_is(SegmentType.CITATION)),
     LossRule("media", _C, "the format has no such image, sound or file", _SEGMENT_PATH, holds=_is(SegmentType.MEDIA)),
@@ -476,6 +533,8 @@ def _beside(before: ChatResponse, after: ChatResponse) -> Iterator[Loss]:
     if old_metadata.extensions:
         extensions, new_extensions = old_metadata.extensions.thawed(), new_metadata.extensions.thawed()
         yield from _tier(extensions, new_extensions)
+        if extensions.get("output") != new_extensions.get("output") and _is_of_responses("", before, after):
+            yield from _beginnings(extensions.get("output"))
         yield from _values("metadata.extensions", extensions, new_extensions)
     for path, mark in old_metadata.provenance.items():
         if new_metadata.provenance.get(path) is not mark:
@@ -503,6 +562,13 @@ def _tier(extensions: dict[str, Any], new_extensions: dict[str, Any]) -> Iterato
             is_harmless = is_carried or tier in (None, "auto", "default")
             rule = _ENVELOPE_RULE if is_harmless else UNNAMED
             yield Loss(f"metadata.extensions{path}", LossReason.DROPPED, rule)
+
+
+def _beginnings(items: Any) -> Iterator[Loss]:
+    """Take what *items* of Responses had when they began out of them, and return it as lost."""
+    for position, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict) and item.pop("added", None) is not None:
+            yield Loss(f"metadata.extensions.output[{position}].added", LossReason.DROPPED, _BEGINNING_RULE)
 
 
 def _answer_losses(prefix: str, before: Answer, after: Answer) -> Iterator[Loss]:

@@ -34,8 +34,8 @@ from crosswalk.formats.writing import (
     Piece,
     WireForm,
     Writer,
+    as_input,
     gemini_error,
-    input_of,
     put_back,
     unnamed_frame,
     url_citation,
@@ -334,6 +334,8 @@ def _effort(config: Fields) -> str | None:
 
 
 _TEXT_TYPES: Final = (SegmentType.TEXT, SegmentType.REASONING)
+_WHOLE_WORD, _MALFORMED_WORD = "STOP", "MALFORMED_FUNCTION_CALL"
+"""The ends of a whole answer, and of one with a call that nobody can read. Gemini's clients know both."""
 
 
 @attrs.define(eq=False)
@@ -375,6 +377,7 @@ class _Candidate:
         cited: the sources of the text.
         ids: the ids of its calls.
         refusal: why the model declined.
+        unreadable: the calls whose arguments are not a JSON object. Gemini has no such call.
         logprobs: the log probabilities of the next output.
         finish: the finish word.
         blocked: whether the prompt was refused.
@@ -388,6 +391,7 @@ class _Candidate:
     cited: CitedText = attrs.Factory(CitedText)
     ids: CallIDs = attrs.Factory(CallIDs)
     refusal: list[str] = attrs.Factory(list)
+    unreadable: list[str] = attrs.Factory(list)
     logprobs: list[TokenLogprob] = attrs.Factory(list)
     finish: str | None = None
     blocked: bool = False
@@ -459,9 +463,13 @@ class GeminiWriter(Writer):
         if not self.is_own:  # the signature is another provider's
             metadata.pop("signature", None)
         if part.name is not None:
+            args = {"input": text} if part.kind is not None else as_input(text or "{}")
+            if args is None:
+                candidate.unreadable.append(f"{part.name}({text})")
+                return None
             signature_field = {"thoughtSignature": metadata["signature"]} if "signature" in metadata else {}
             id = candidate.ids.take(part.id, part.index)
-            call = {"id": id, "name": part.name, "args": input_of(text, part.kind)}
+            call = {"id": id, "name": part.name, "args": args}
             return {"functionCall": call, **signature_field, **_taken_seal(candidate)}
         if part.type is SegmentType.TOOL_CALL:
             is_written: object = self.is_own
@@ -562,6 +570,9 @@ class GeminiWriter(Writer):
         end_fields: Event = {} if candidate.finish is None else {"finishReason": candidate.finish}
         if candidate.refusal and not candidate.blocked:
             end_fields["finishMessage"] = "".join(candidate.refusal)
+        if candidate.unreadable and candidate.finish == _WHOLE_WORD:
+            message = f"Malformed function call: {', '.join(candidate.unreadable)}"
+            end_fields |= {"finishReason": _MALFORMED_WORD, "finishMessage": message}
         if not self.is_own:  # it keeps its own
             end_fields |= _grounding(candidate)
         return end_fields | self._tokens(candidate)

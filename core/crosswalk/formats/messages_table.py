@@ -364,8 +364,7 @@ def _refused(block: Any, unsigned: tuple[Any, ...]) -> str:
         return ""
     if block.get("type") == "thinking" and block.get("signature") in unsigned:
         return "thinking with an empty signature"
-    marks = (ENCRYPTED, "gAAAA")  # OpenAI's own begins so
-    is_foreign = block.get("type") == "redacted_thinking" and str(block.get("data")).startswith(marks)
+    is_foreign = block.get("type") == "redacted_thinking" and str(block.get("data")).startswith(ENCRYPTED)
     return "reasoning of another provider" if is_foreign else ""
 
 

@@ -26,6 +26,7 @@ from crosswalk.formats.writing import (
     Piece,
     WireForm,
     Writer,
+    as_input,
     input_of,
     json_of,
     logprobs_of,
@@ -239,6 +240,7 @@ def _effort(body: Fields) -> str | None:
 # A line is a small whole body: it adds its text and reasoning. A call is written in one line, once it is complete.
 
 
+_CUT: Final = "length"
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -327,8 +329,8 @@ class OllamaChatWriter(Writer):
         message: Event = {name: "".join(texts) for name, texts in self._said.items()}
         if self._images:
             message["images"] = self._images
-        if self._calls:
-            message["tool_calls"] = [*self._tool_calls()]
+        if calls := [*self._tool_calls()]:
+            message["tool_calls"] = calls
         return self._line_at_end(message)
 
     def _message(self, fields: Event) -> Event:
@@ -355,9 +357,12 @@ class OllamaChatWriter(Writer):
         return line
 
     def _tool_calls(self) -> Iterator[Event]:
+        """Return the calls. One that nobody can read is none, if the answer says that it was cut."""
         for position, call in enumerate(self._calls.values()):
-            call_input = input_of("".join(call.arguments), call.kind)
-            function = {"index": position, "name": call.name, "arguments": call_input}
+            text = "".join(call.arguments)
+            if self._reason == _CUT and call.kind is None and as_input(text or "{}") is None:
+                continue
+            function = {"index": position, "name": call.name, "arguments": input_of(text, call.kind)}
             yield {"id": self._ids.take(call.id, call.index), "function": function}
 
 

@@ -220,6 +220,11 @@ class OpenPart:
     citations: list[Piece] = attrs.Factory(list)
 
     @property
+    def length(self) -> int:
+        """The number of characters of its text so far."""
+        return sum(map(len, self.texts))
+
+    @property
     def text(self) -> Event:
         """Its text, under its key."""
         return {PARTS[self.type].leaf: "".join(self.texts)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Final
 
 import attrs
@@ -386,8 +386,7 @@ class ResponsesWriter(Writer):
             is_of_next = self._is_cited_ahead and is_of_block(piece)
             (self._citations if part is None or is_of_next else part.citations).append(piece)
             return
-        span = (0, 0) if part is None else (part.start, self._length)
-        if is_citation and annotation_of(piece, span, is_own=self.is_own) is None:
+        if is_citation and part is None and annotation_of(piece, (0, 0), is_own=self.is_own) is None:
             return
         if not is_citation:
             self._is_cited_ahead = piece.metadata.get("citations") != "follow"
@@ -412,12 +411,23 @@ class ResponsesWriter(Writer):
             item.about |= about
 
     def _annotate(self, item: OpenItem, part: OpenPart, piece: Piece) -> Iterator[Event]:
-        annotation = annotation_of(piece, (part.start, self._length), is_own=self.is_own)
+        span = ref_of(piece).span
+        if span is not None and not self.is_own:  # it may be of an earlier text
+            item, part = next(text for text in self._texts() if text[1].start <= span[0])
+        annotation = annotation_of(piece, (part.start, part.start + part.length), is_own=self.is_own)
         if annotation is not None:
             number, family = len(part.annotations), FAMILIES[EventRole.ANNOTATION, part.type]
             part.annotations.append(annotation)
             about: Event = {"annotation": annotation, "annotation_index": number}
             yield self._event(f"{family}.added", **self._place(item, part), **about)
+            if item.index in self._finished_items:
+                content = item.value("")["content"]
+                self._finished_items[item.index] = {**self._finished_items[item.index], "content": content}
+
+    def _texts(self) -> Iterator[tuple[OpenItem, OpenPart]]:
+        """Return the texts so far, the last one first, each with its item."""
+        for item in reversed(self._items):
+            yield from ((item, part) for part in reversed(item.parts) if part.type == "output_text")
 
     def _opened(self, type: str) -> OpenItem | None:
         """Return the item that may continue, if it is of that type."""
@@ -642,6 +652,10 @@ class ResponsesWriter(Writer):
             yield from self._finish(search, "completed" if self._status == "completed" else "in_progress")
         self._unfinished_calls.clear()
         self._open_item = None
+        for text in islice(self._texts(), 1):
+            for piece in self._citations:  # of no later text
+                if not (self._is_cited_ahead and is_of_block(piece)):
+                    yield from self._annotate(*text, piece)
         yield from self._pass_over(None)
 
     def _last(self) -> Iterator[Event]:

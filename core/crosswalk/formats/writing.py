@@ -896,7 +896,7 @@ _USUAL_ERRORS: Final[dict[ErrorKind, tuple[int, str, str | None]]] = {
     ErrorKind.PERMISSION: (403, "permission_denied", None),
     ErrorKind.INVALID_REQUEST: (400, _INVALID_REQUEST, None),
     ErrorKind.CONTENT_FILTER: (400, _INVALID_REQUEST, "content_filter"),
-    ErrorKind.TOOL_CALL_VALIDATION: (400, _INVALID_REQUEST, "tool_use_failed"),
+    ErrorKind.TOOL_CALL_VALIDATION: (500, "server_error", "tool_use_failed"),  # the model has failed
     ErrorKind.TIMEOUT: (504, "timeout", None),
     ErrorKind.SERVER: (500, "server_error", None),
     ErrorKind.UNKNOWN: (500, "api_error", None),
@@ -959,10 +959,7 @@ def openai_error(info: ErrorInfo) -> Event:
 
 def anthropic_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of an ``error`` event, as Anthropic writes it."""
-    code, near_kind = (
-        info.code,
-        ErrorKind.INVALID_REQUEST if _USUAL_ERRORS[info.kind][0] < 500 else ErrorKind.SERVER,
-    )
+    code, near_kind = info.code, _near_kind(info)
     type = code if code in messages.ERRORS else _ANTHROPIC_TYPES.get(info.kind, _ANTHROPIC_TYPES[near_kind])
     type = _TYPES_BY_STATUS.get((type or "", info.status)) or type
     return {"type": "error", "error": {"type": type, "message": info.message}, "request_id": None}
@@ -970,12 +967,15 @@ def anthropic_error(info: ErrorInfo) -> Event:
 
 def gemini_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of the chunk that ends a stream, as Google's services write it."""
-    near_kind = ErrorKind.INVALID_REQUEST if _USUAL_ERRORS[info.kind][0] < 500 else ErrorKind.SERVER
-    usual = (
-        "NOT_FOUND" if info.status == 404 else _GEMINI_STATUSES.get(info.kind, _GEMINI_STATUSES[near_kind])
-    )
+    usual_status = _GEMINI_STATUSES.get(info.kind, _GEMINI_STATUSES[_near_kind(info)])
+    usual = "NOT_FOUND" if info.status == 404 else usual_status
     status = info.code if info.code in gemini.ERRORS else usual
     return {"error": {"code": error_status(info), "message": info.message, "status": status}}
+
+
+def _near_kind(info: ErrorInfo) -> ErrorKind:
+    """Return who is at fault by the status, for a kind that an API has no word for: the request, or the server."""
+    return ErrorKind.INVALID_REQUEST if error_status(info) < 500 else ErrorKind.SERVER
 
 
 def ollama_error(info: ErrorInfo) -> Event:

@@ -69,7 +69,7 @@ def test_an_item_in_the_same_store_is_no_conversation() -> None:
     async def main() -> None:
         documents = MemoryDocuments(Store())
         item = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
-        await KeptState(documents).keep_items("alice", {"output": [item]})
+        await KeptState(documents).keep_items("alice", {"output": [item]}, ())
         assert await Conversations(documents).find("alice", "item:msg_1") is None
 
     asyncio.run(main())

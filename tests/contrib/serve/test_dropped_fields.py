@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,13 @@ import attrs
 import orjson
 import pytest
 
+from contrib_serve import asking, config_of
 from crosswalk.convert import WireForm, convert
 from crosswalk.errors import MappingError
 from crosswalk.mapping.normalize import normalize, normalize_stream
+from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import ChatResponse
+from crosswalk_serve import create_app
 from crosswalk_serve.http import dropped_fields, header_of
 
 CHAT = {
@@ -47,7 +52,7 @@ OLLAMA = {
     "prompt_eval_count": 3,
     "eval_count": 4,
 }
-RESPONSE = {
+RESPONSE: dict[str, Any] = {
     "id": "resp_1",
     "object": "response",
     "created_at": 1_700_000_000,
@@ -242,3 +247,103 @@ def test_where_the_format_is_unknown_the_path_is_canonical() -> None:
     usage = type(response.usage)(3, 4, cached_tokens=2)
     bare = attrs.evolve(response, usage=usage, metadata=type(response.metadata)("x", "m"))
     assert names(bare, WireForm.OLLAMA) == ["reasoning.signature", "usage.cached_tokens"]
+
+
+def _with_probabilities(*tokens: tuple[str, list[int]]) -> dict[str, Any]:
+    entries = [
+        {"token": text, "logprob": -0.1, "bytes": bytes_, "top_logprobs": []} for text, bytes_ in tokens
+    ]
+    choice = {**CHAT["choices"][0], "logprobs": {"content": entries, "refusal": None}}
+    return {**CHAT, "choices": [choice]}
+
+
+def test_bytes_that_the_text_of_a_token_says_are_no_loss() -> None:
+    """Half of a character is one: its text is a replacement character."""
+    whole, half = ("Hi", [72, 105]), ("\ufffd", [0xC3])
+    assert names(read(_with_probabilities(whole), "openai"), WireForm.GEMINI) == []
+    assert names(read(_with_probabilities(whole, half), "openai"), WireForm.GEMINI) == ["logprobs"]
+    assert names(read(_with_probabilities(whole), "openai"), WireForm.ANTHROPIC) == ["logprobs"]
+
+
+@pytest.mark.parametrize("form", [WireForm.OPENAI_CHAT, WireForm.GEMINI, WireForm.OLLAMA])
+def test_a_count_of_the_server_s_tools_is_lost_under_its_own_name(form: WireForm) -> None:
+    """No other API has a place for it, and it costs money. A count of none is nothing."""
+    counts = {"web_search_requests": 2, "web_fetch_requests": 0}
+    claude = {**MESSAGE, "usage": {**MESSAGE["usage"], "server_tool_use": counts}}
+    assert names(read(claude, "anthropic"), form) == ["usage.server_tool_use.web_search_requests"]
+    used = {**RESPONSE, "tool_usage": {"web_search": {"num_requests": 2}, "image_gen": {"total_tokens": 0}}}
+    assert {*names(read(used, "openai_responses"), form)} == {"tool_usage.web_search.num_requests"}
+
+
+@pytest.mark.parametrize("form", [WireForm.OPENAI_CHAT, WireForm.OPENAI_RESPONSES])
+def test_a_source_that_is_told_in_another_field_is_no_loss(form: WireForm) -> None:
+    """Nor are words of the answer that its place says. Words of the page are one, and so are sources that are not told."""
+    location = {
+        "type": "web_search_result_location",
+        "url": "https://a",
+        "title": "A",
+        "cited_text": "On the page",
+    }
+    content = [{**MESSAGE["content"][0], "citations": [location]}]
+    told = names(read({**MESSAGE, "content": content}, "anthropic"), form)
+    assert told == [
+        "content[].citation.content",
+        "segments",
+    ]  # a source comes before its text, and here behind it
+    page = {"type": "page_location", "document_index": 0, "document_title": "D", "cited_text": "Hi"}
+    content = [
+        {**MESSAGE["content"][0], "citations": [{**page, "start_page_number": 1, "end_page_number": 2}]}
+    ]
+    assert "content[].citation" in names(read({**MESSAGE, "content": content}, "anthropic"), form)
+    support = {"segment": {"startIndex": 0, "endIndex": 2, "text": "Hi"}, "groundingChunkIndices": [0]}
+    grounding = {
+        "groundingChunks": [{"web": {"uri": "https://a", "title": "A"}}],
+        "groundingSupports": [support],
+    }
+    parts = {"role": "model", "parts": [{"text": "Hi"}]}
+    candidate = {"content": parts, "finishReason": "STOP", "groundingMetadata": grounding}
+    told = names(read({"candidates": [candidate], "modelVersion": "g"}, "gemini"), form)
+    assert not any(name.startswith("citation") for name in told)
+
+
+ENCRYPTED = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAB"}
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize(
+    ("path", "is_sealed"),
+    [
+        ("/v1/chat/completions", True),
+        ("/v1/messages", True),
+        ("/v1/responses", True),
+        ("/v1/completions", False),
+    ],
+)
+def test_reasoning_that_only_its_server_reads_is_no_loss_if_it_comes_back(
+    path: str, *, is_sealed: bool, is_stream: bool
+) -> None:
+    """The seal brings it back. A client of Completions has no place for one, so it is told."""
+    answer = {**RESPONSE, "output": [ENCRYPTED, *RESPONSE["output"]]}
+    begun = {**ENCRYPTED, "encrypted_content": "gAAAAA"}
+    events = [
+        {"type": "response.created", "response": {**RESPONSE, "output": [], "status": "in_progress"}},
+        {"type": "response.output_item.added", "output_index": 0, "item": begun},
+        {"type": "response.output_item.done", "output_index": 0, "item": ENCRYPTED},
+        {"type": "response.output_item.done", "output_index": 1, "item": RESPONSE["output"][0]},
+        {"type": "response.completed", "response": answer},
+    ]
+    turns: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9}
+    asked = {"/v1/responses": {"input": "Hi"}, "/v1/completions": {"prompt": "Hi"}}.get(path, turns)
+
+    async def main() -> str:
+        with ReplayServer() as upstream:
+            numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
+            upstream.add(Answer.of_events(numbered) if is_stream else Answer.of_json(answer))
+            model = f"tiny: {{provider: openai_responses, base_url: '{upstream.url}', api_key: k}}"
+            app = create_app(config_of(upstream, "on_unsupported: drop", model))
+            async with app.router.lifespan_context(app), asking(app) as client:
+                said = await client.post(path, json={"model": "tiny", **asked, "stream": is_stream})
+            named = re.findall(r"(?m)^: x-crosswalk-dropped: (.*)$", said.text)
+            return said.headers.get("x-crosswalk-dropped", "") + "".join(named)
+
+    assert asyncio.run(main()) == ("" if is_sealed else "output[].reasoning")

@@ -12,7 +12,7 @@ import pytest
 from google import genai
 from google.genai import types
 
-from contrib_serve import Live, asking, config_of, live, says, streams
+from contrib_serve import ABOUT, USAGE, Live, asking, config_of, live, says, streams
 from crosswalk import ChatResponse, normalize
 from crosswalk.convert import WireForm
 from crosswalk.service import HostedTool, HostedToolKind, NamedTool, ReasoningEffort, ToolChoice, message_of
@@ -365,3 +365,83 @@ def test_googles_client_reads_answers_and_streams(upstream: ReplayServer, gatewa
     assert [model.name for model in client.models.list()] == ["models/tiny"]
     assert client.models.get(model="tiny").display_name == "tiny"
     assert (client.models.count_tokens(model="tiny", contents="Hi").total_tokens or 0) > 0
+
+
+GEMINI = "tiny: {{provider: gemini, base_url: '{}', api_key: k}}"
+FAILED = {
+    "/v1/chat/completions": ("error", "type", "server_error"),
+    "/v1/completions": ("error", "type", "server_error"),
+    "/v1/messages": ("error", "type", "api_error"),
+    "/v1/responses": ("error", "code", "server_error"),
+    "/api/chat": None,
+}
+ASKED = {"model": "tiny", "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 9, "input": "Hi", "prompt": "Hi"}  # fmt: skip
+USED = {
+    "/v1/completions": ("prompt",), "/v1/responses": ("input",), "/api/chat": ("messages",),
+    "/v1/messages": ("messages", "max_tokens"), "/v1/chat/completions": ("messages",),
+}  # fmt: skip
+
+
+def gemini_ends(word: str, text: str, *, is_stream: bool) -> Answer:
+    """An answer of Gemini that ends with *word*."""
+    content = {"role": "model", "parts": [{"text": text}] if text else []}
+    end = {"finishReason": word, "finishMessage": "Malformed function call: f(", "index": 0}
+    usage = {"promptTokenCount": 5, "candidatesTokenCount": 7, "totalTokenCount": 12}
+    body = {"candidates": [{"content": content, **end}], "usageMetadata": usage, "responseId": "r"}
+    if not is_stream:
+        return Answer.of_json(body)
+    frame = b"data: %b\n\n" % orjson.dumps(body)
+    return Answer((frame,), headers={"Content-Type": "text/event-stream"}, stream=True)
+
+
+@pytest.mark.parametrize("text", ["", "Well"])
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("path", FAILED)
+@pytest.mark.parametrize("word", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"])
+def test_a_call_that_the_model_has_spoilt_is_no_fault_of_the_client(
+    upstream: ReplayServer, word: str, path: str, text: str, *, is_stream: bool
+) -> None:
+    upstream.add(gemini_ends(word, text, is_stream=is_stream))
+    asked = {key: ASKED[key] for key in ("model", *USED[path])}
+    app = create_app(config_of(upstream, "on_unsupported: drop", GEMINI.format(upstream.url)))
+
+    async def main() -> httpx2.Response:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return await client.post(path, json={**asked, "stream": is_stream})
+
+    answer = asyncio.run(main())
+    is_begun = path == "/v1/responses" or (is_stream and bool(text))
+    assert answer.status_code == (200 if is_begun else 502)
+    assert "Malformed function call: f(" in answer.text
+    assert not any(blame in answer.text for blame in ("invalid_request", "invalid_prompt"))
+    place = FAILED[path]
+    if place is not None and not is_stream:
+        name, key, expected = place
+        assert answer.json()[name][key] == expected
+
+
+def test_a_stream_comes_in_a_format_that_there_is(gateway: Live, upstream: ReplayServer) -> None:
+    for query, status in (("", 200), ("?alt=json", 200), ("?alt=proto", 400)):
+        upstream.add(streams("Hello"))
+        answer = httpx2.post(f"{gateway.url}/v1beta/models/tiny:streamGenerateContent{query}", json=HI)
+        assert answer.status_code == status
+    assert answer.json()["error"]["message"] == "alt: must be one of json, sse"
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_client_gets_no_call_whose_arguments_were_cut(
+    gateway: Live, upstream: ReplayServer, *, is_stream: bool
+) -> None:
+    """The SDK would call the function with what stands there. The answer says that it was cut, and a header what is lost."""
+    cut: Any = {**CALL, "function": {"name": "tide", "arguments": '{"at":"no'}}
+    delta = {"role": "assistant", "content": "Hello", "tool_calls": [{"index": 0, **cut}]}
+    choice = {"index": 0, "delta" if is_stream else "message": delta, "finish_reason": "length"}
+    kind = "chat.completion.chunk" if is_stream else "chat.completion"
+    body = {**ABOUT, "object": kind, "choices": [choice], "usage": USAGE}
+    upstream.add(Answer.of_events([body]) if is_stream else Answer.of_json(body))
+    method = "streamGenerateContent?alt=sse" if is_stream else "generateContent"
+    answer = httpx2.post(f"{gateway.url}/v1beta/models/tiny:{method}", json=HI)
+    assert ('"finishReason":"MAX_TOKENS"' in answer.text, "INVALID_JSON" in answer.text) == (True, False)
+    assert "functionCall" not in answer.text
+    if not is_stream:
+        assert "message.tool_calls[0]" in answer.headers["x-crosswalk-dropped"]

@@ -82,6 +82,91 @@ def test_models_in_each_clients_form(upstream: ReplayServer) -> None:
     run(config_of(upstream, models=three(upstream)), do)
 
 
+CLAUDE, GOOGLE = {"anthropic-version": "2023-06-01"}, {"x-goog-api-key": "none"}
+
+
+@pytest.mark.parametrize(
+    ("query", "ids", "has_more"),
+    [
+        ("", ["tiny", "gpt-5", "best"], False),
+        ("limit=2", ["tiny", "gpt-5"], True),
+        ("limit=2&after_id=gpt-5", ["best"], False),
+        ("limit=1&after_id=tiny", ["gpt-5"], True),
+        ("after_id=best", [], False),
+        ("limit=1&before_id=best", ["gpt-5"], True),
+        ("limit=2&before_id=best", ["tiny", "gpt-5"], False),
+        ("before_id=gpt-5", ["tiny"], False),
+    ],
+)
+def test_claudes_clients_get_the_models_page_by_page(
+    upstream: ReplayServer, query: str, ids: list[str], *, has_more: bool
+) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        page = (await client.get(f"/v1/models?{query}", headers=CLAUDE)).json()
+        assert ([model["id"] for model in page["data"]], page["has_more"]) == (ids, has_more)
+        assert (page["first_id"], page["last_id"]) == ((ids[0], ids[-1]) if ids else (None, None))
+
+    run(config_of(upstream, models=three(upstream)), do)
+
+
+def test_geminis_clients_get_the_models_page_by_page(upstream: ReplayServer) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        for size, pages in ((1, 3), (2, 2), (3, 1), (0, 1), (5000, 1)):
+            names: list[str] = []
+            token = ""
+            for number in range(pages):
+                query = {"pageSize": size, "pageToken": token}
+                page = (await client.get("/v1beta/models", params=query, headers=GOOGLE)).json()
+                names += [model["name"] for model in page["models"]]
+                assert ("nextPageToken" in page) is (number < pages - 1)
+                token = page.get("nextPageToken", "")
+            assert names == ["models/tiny", "models/gpt-5", "models/best"]
+
+    run(config_of(upstream, models=three(upstream)), do)
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "name"),
+    [
+        ("/v1/models?limit=0", CLAUDE, "limit"),
+        ("/v1/models?limit=1001", CLAUDE, "limit"),
+        ("/v1/models?limit=abc", CLAUDE, "limit"),
+        ("/v1/models?after_id=none", CLAUDE, "after_id"),
+        ("/v1/models?before_id=none", CLAUDE, "before_id"),
+        ("/v1/models?before_id=tiny&after_id=tiny", CLAUDE, "before_id"),
+        ("/v1beta/models?pageSize=-1", GOOGLE, "pageSize"),
+        ("/v1beta/models?pageSize=abc", GOOGLE, "pageSize"),
+        ("/v1beta/models?pageToken=none", GOOGLE, "pageToken"),
+        ("/v1/responses/{id}?stream=maybe", {}, "stream"),
+        ("/v1/responses/{id}?stream=True", {}, "stream"),
+        ("/v1/responses/{id}?stream=true&starting_after=x", {}, "starting_after"),
+        ("/v1/responses/{id}?starting_after=-2", {}, "starting_after"),
+        ("/v1/responses/{id}/input_items?order=foo", {}, "order"),
+        ("/v1/responses/{id}/input_items?limit=abc", {}, "limit"),
+        ("/v1/responses/{id}/input_items?limit=101", {}, "limit"),
+        ("/v1/responses/{id}/input_items?limit=", {}, "limit"),
+        ("/v1/responses/{id}/input_items?after=none", {}, "after"),
+    ],
+)
+def test_a_wrong_value_of_a_query_is_refused_in_the_apis_own_form(
+    upstream: ReplayServer, path: str, headers: dict[str, str], name: str
+) -> None:
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(says())
+        id = (await client.post("/v1/responses", json={"model": "tiny", "input": "Hi"})).json()["id"]
+        answer = await client.get(path.format(id=id), headers=headers)
+        assert answer.status_code == 400
+        error = answer.json()["error"]
+        assert error["message"].startswith(f"{name}: ")
+        if headers is GOOGLE:
+            assert error["status"] == "INVALID_ARGUMENT"
+        else:
+            assert error["type"] == "invalid_request_error"
+            assert error.get("param", name) == name
+
+    run(config_of(upstream, models=three(upstream)), do)
+
+
 def test_loaded_models_are_those_of_the_ollama_servers(upstream: ReplayServer) -> None:
     entries = [{"model": name, "name": name, "size_vram": 7} for name in ("qwen3:latest", "b", "other")]
     upstream.add(Answer.of_json({"models": entries}), path="/api/ps")
@@ -339,6 +424,73 @@ def test_the_conversation_before_a_response_comes_page_by_page(upstream: ReplayS
         assert only["content"] == [{"type": "input_text", "text": "Hi"}]
 
     run(config_of(upstream), do)
+
+
+def test_an_item_has_one_id_wherever_it_is_told(upstream: ReplayServer) -> None:
+    """That of the client, of the answer that gave it, or the one that it was listed with first."""
+    mine = {"role": "assistant", "content": [{"type": "output_text", "text": "Mine"}], "id": "msg_mine"}
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        async def say(**more: Any) -> dict[str, Any]:
+            answer = await client.post("/v1/responses", json={"model": "tiny", **more})
+            assert answer.status_code == 200, answer.text
+            said: dict[str, Any] = answer.json()
+            return said
+
+        async def listed(id: str) -> list[dict[str, Any]]:
+            page = await client.get(f"/v1/responses/{id}/input_items", params={"order": "asc"})
+            items: list[dict[str, Any]] = page.json()["data"]
+            return items
+
+        upstream.add(says("Hello", reasoning_content="Hm."), times=None)
+        first = await say(input=[{"role": "user", "content": "Hi"}, {"type": "message", **mine}])
+        one = await listed(first["id"])
+        assert one[1] == {"type": "message", **mine}
+        second = await say(input="And?", previous_response_id=first["id"])
+        two = await listed(second["id"])
+        assert two[:-1] == [*one, *first["output"]]
+        third = await say(input=[mine, {"role": "user", "content": "On"}], previous_response_id=second["id"])
+        three = await listed(third["id"])
+        assert three[:-1] == [*two, *second["output"]]
+        ids = [item["id"] for item in three]
+        assert len({*ids}) == len(ids)
+        fourth = await say(input=[{"type": "item_reference", "id": id} for id in (ids[0], "msg_mine")])
+        assert await listed(fourth["id"]) == three[:2]
+        again = await say(input=[{"id": ids[0], "role": "user", "content": "Hi"}])
+        assert await listed(again["id"]) == three[:1]
+
+    run(config_of(upstream), do)
+    for request in upstream.requests:
+        assert b"item_" not in request.body
+    assert [turn["content"] for turn in upstream.requests[3].json()["messages"]] == [
+        [{"type": "text", "text": "Hi"}],
+        "Mine",
+    ]
+
+
+def test_items_that_a_server_gives_without_an_id_get_one(upstream: ReplayServer) -> None:
+    def answer(*output: Any) -> dict[str, Any]:
+        return {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "m",
+                "output": output}  # fmt: skip
+
+    text = {"type": "message", "role": "assistant", "status": "completed",
+            "content": [{"type": "output_text", "text": "Hi", "annotations": []}]}  # fmt: skip
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        upstream.add(Answer.of_json(answer({**text, "id": "msg_1"}, text)))
+        upstream.add(Answer.of_json({**answer(text), "id": "resp_2"}), times=None)
+        asked: dict[str, Any] = {"model": "tiny", "input": "Hi"}
+        await client.post("/v1/responses", json=asked)
+        on: Any = [{"id": "msg_1"}, {"id": "item_2_resp_1"}, {"role": "user", "content": "On"}]
+        await client.post("/v1/responses", json={**asked, "input": "On", "previous_response_id": "resp_1"})
+        page = await client.get("/v1/responses/resp_2/input_items", params={"order": "asc"})
+        ids = [item["id"] for item in page.json()["data"]]
+        assert ids == ["item_0_resp_1", "msg_1", "item_2_resp_1", "item_3_resp_2"]
+        await client.post("/v1/responses", json={**asked, "input": on})
+        assert upstream.requests[2].json()["input"] == [{**text, "id": "msg_1"}, text, on[2]]
+
+    model = f"tiny: {{provider: openai_responses, base_url: '{upstream.url}', api_key: k}}"
+    run(config_of(upstream, models=model), do)
 
 
 def test_instructions_are_for_one_answer(upstream: ReplayServer) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from contrib_serve import ABOUT, USAGE, asking, config_of, says, streams
 from crosswalk import normalize_stream
-from crosswalk.convert import ConversionError, WireForm, convert_stream
+from crosswalk.convert import WireForm, convert_stream
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Sent
 from crosswalk.testing.exchange import Garbage
@@ -302,17 +302,33 @@ def test_an_answer_with_an_event_that_nobody_knows_is_stored(upstream: ReplaySer
     assert (stored["status"], stored["output"]) == ("completed", [DONE_ITEM])
 
 
-def test_an_answer_that_cannot_be_stored_is_still_an_answer(
-    upstream: ReplayServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise ConversionError("no")
+@pytest.mark.parametrize("word", ["completed", "incomplete"])
+def test_a_stored_answer_is_what_its_stream_has_told(upstream: ReplayServer, word: str) -> None:
+    """Every field and its order, also those that say nothing, such as an empty list of log probabilities."""
+    part = {"type": "output_text", "text": "Hi", "annotations": [], "logprobs": []}
+    details = {"reason": "max_output_tokens"} if word == "incomplete" else None
+    told = {
+        **RESPONSE,
+        "output": [{**DONE_ITEM, "content": [part]}],
+        "status": word,
+        "incomplete_details": details,
+    }
+    *events, _ = RESPONSES
+    upstream.add(
+        sends(
+            "/v1/responses", [*events, {"type": f"response.{word}", "sequence_number": 9, "response": told}]
+        )
+    )
 
-    monkeypatch.setattr("crosswalk_serve.asking.whole", refuse)
-    path = "/v1/responses"
-    upstream.add(given := sends(path, RESPONSES))
-    assert posted(at(upstream, path), path) == b"".join(given.chunks)
-    assert [one.message for one in caplog.records if "cannot be stored" in one.message]
+    async def ask() -> Any:
+        app = create_app(at(upstream, "/v1/responses"))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            await client.post(
+                "/v1/responses", json={"model": "tiny", "stream": True, **ASKED["/v1/responses"]}
+            )
+            return (await client.get("/v1/responses/resp_1")).text
+
+    assert asyncio.run(ask()) == orjson.dumps(told).decode()
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/responses", "/api/chat"])

@@ -255,29 +255,58 @@ def test_a_source_of_the_whole_answer_has_no_other_indices(form: WireForm) -> No
     assert in_a_stream(events, "perplexity", form) == whole
 
 
-def test_what_is_cited_outside_the_part_of_a_response_is_named() -> None:
-    found = {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}
-    parts = [
-        {"text": "Kelp. "},
+BETWEEN: list[list[dict[str, Any]]] = [
+    [
         {"executableCode": {"language": "PYTHON", "code": "1"}},
-        found,
-        {"text": "A Moss."},
-    ]
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+    ],
+    [{"functionCall": {"name": "f", "args": {}}}],
+    [{"text": "Hm.", "thought": True}],
+]
+
+
+@pytest.mark.parametrize("form", [CHAT, RESPONSES])
+@pytest.mark.parametrize("last", ["A Moss.", ""])
+@pytest.mark.parametrize("between", BETWEEN)
+def test_what_is_cited_of_an_earlier_part_is_said_of_that(
+    between: list[dict[str, Any]], last: str, form: WireForm
+) -> None:
+    """Its sources come last of all. A stream names the part, which has ended, and its last event has all of them."""
+    parts = [{"text": "Kelp. "}, *between, *([{"text": last}] if last else [])]
     supports = [
         {"segment": {"startIndex": start, "endIndex": start + 4}, "groundingChunkIndices": [number]}
-        for number, start in enumerate((0, 8))
+        for number, start in enumerate((0, 8) if last else (0,))
     ]
-    grounding = {"groundingChunks": [{"web": {"uri": url}} for url in (A, B)], "groundingSupports": supports}
-    candidate = {
-        "content": {"role": "model", "parts": parts},
-        "finishReason": "STOP",
-        "groundingMetadata": grounding,
+    grounding = {
+        "groundingChunks": [{"web": {"uri": url}} for url in (A, B)[: len(supports)]],
+        "groundingSupports": supports,
     }
-    body = {"candidates": [{**candidate, "index": 0}], "modelVersion": "g", "responseId": "r"}
-    assert in_a_body(body, "gemini", CHAT) == THREE_PARTS
-    assert in_a_body(body, "gemini", RESPONSES) == [(B, "Moss")]
-    answer = normalize(orjson.dumps(body), "gemini")
-    assert convert(answer, RESPONSES, losses="report").report.names("segments[5]")
+
+    def body(*said: dict[str, Any], **end: Any) -> dict[str, Any]:
+        candidate = {"content": {"role": "model", "parts": [*said]}, "index": 0, **end}
+        return {"candidates": [candidate], "modelVersion": "g", "responseId": "r"}
+
+    end = {"finishReason": "STOP", "groundingMetadata": grounding}
+    expected = [(A, "Kelp"), *([(B, "Moss")] if last else [])]
+    assert in_a_body(body(*parts, **end), "gemini", form) == expected
+    chunks = [*map(body, parts), body({"text": ""}, **end)]
+    assert in_a_stream(chunks, "gemini", form) == expected
+
+
+@pytest.mark.parametrize("has_span", [True, False])
+def test_an_annotation_after_a_call_is_one_of_the_text(*, has_span: bool) -> None:
+    span = {"start_index": 0, "end_index": 4} if has_span else {}
+    annotation = {"type": "url_citation", "url_citation": {"url": A, "title": "T", **span}}
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    deltas: list[dict[str, Any]] = [
+        {"content": "Kelp"},
+        {"tool_calls": [call]},
+        {"annotations": [annotation]},
+    ]
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "tool_calls"})
+    about = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    assert in_a_stream([{**about, "choices": [one]} for one in choices], "openai", RESPONSES) == [(A, "Kelp")]
 
 
 def test_what_a_plan_of_cohere_rests_on_is_not_cited_in_the_text() -> None:

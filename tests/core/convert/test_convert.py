@@ -353,6 +353,14 @@ def test_a_source_that_is_no_page_is_named(form: WireForm) -> None:
     assert report.names("segments[2]")
 
 
+def test_a_source_that_is_no_page_begins_no_part() -> None:
+    book = Segment(T.CITATION, "p. 3", {}, [CitationRef("b1", "A book", (0, 4))])
+    body, report, _ = converted(answer(book, Segment(T.TEXT, "text")), RESPONSES)
+    (item,) = body["output"]
+    assert item["content"] == [{"type": "output_text", "text": "text", "annotations": []}]
+    assert report.names("segments[0]")
+
+
 def test_a_citation_without_a_span_is_of_all_the_text() -> None:
     bare = Segment(T.CITATION, "Title", {}, [CitationRef(None, "https://x.test/a")])
     body, report, _ = converted(answer(Segment(T.TEXT, "text"), bare), CHAT)

@@ -96,11 +96,37 @@ def test_an_answer_has_its_parts_in_their_order() -> None:
     }
 
 
+def test_a_call_without_arguments_has_an_empty_object() -> None:
+    assert parts_of(answer(call("")))[0]["functionCall"]["args"] == {}
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize(
-    ("arguments", "args"), [("", {}), ('{"a":', {"INVALID_JSON": '{"a":'}), ("[1]", {"INVALID_JSON": "[1]"})]
+    ("finish", "word"), [("tool_calls", "MALFORMED_FUNCTION_CALL"), ("length", "MAX_TOKENS")]
 )
-def test_arguments_that_are_no_object_are_never_an_empty_call(arguments: str, args: Any) -> None:
-    assert parts_of(answer(call(arguments)))[0]["functionCall"]["args"] == args
+@pytest.mark.parametrize("arguments", ['{"a":', '{"a": tru}', "[1]"])
+def test_arguments_that_nobody_can_read_are_no_call(
+    arguments: str, finish: str, word: str, *, is_stream: bool
+) -> None:
+    """The answer says so in Gemini's own words, or that it was cut. No client runs a function with invented ones."""
+    if is_stream:
+        begun, called = (
+            {"content_delta": "Hi"},
+            {"tool_call_delta": ToolCallDelta(0, "c1", "f", arguments)},
+        )
+        events = streamed(*(ResponseDelta(**one) for one in (begun, called, {"finish_reason": finish})))
+        candidates = [event["candidates"][0] for event in events]
+        candidate = {**candidates[0], **candidates[-1]}
+        assert not any("content" in one for one in candidates[1:])
+    else:
+        response = answer(Segment(T.TEXT, "Hi"), call(arguments), finish_reason=finish)
+        conversion = convert(response, GEMINI)
+        candidate = load_json(conversion.value)["candidates"][0]
+        assert conversion.report.names("message.tool_calls[0]")
+    assert candidate["content"]["parts"] == [{"text": "Hi"}]
+    assert candidate["finishReason"] == word
+    message = f"Malformed function call: f({arguments})" if word != "MAX_TOKENS" else None
+    assert candidate.get("finishMessage") == message
 
 
 def test_media_are_data_or_an_address_and_foreign_parts_are_left_out() -> None:
@@ -205,7 +231,7 @@ def test_probabilities_may_stand_alone_and_another_answers_call_is_a_text() -> N
     first, _ = load_json(converted.value)["candidates"]
     assert first["logprobsResult"] == {"chosenCandidates": [{"token": "a", "logProbability": -0.5}]}
     rules = {loss.path: loss.rule.name for loss in converted.report.losses}
-    assert rules["alternatives[0].message.tool_calls[0].arguments"] == "broken-call-as-whole"
+    assert rules["alternatives[0].message.tool_calls[0]"] == "unreadable-call"
 
 
 def test_an_own_answer_has_only_what_gemini_sent() -> None:
