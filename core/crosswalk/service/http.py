@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from functools import lru_cache, partial
 from io import BytesIO
 from ipaddress import ip_address, ip_network
+from types import coroutine
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -140,15 +141,25 @@ class TimedWait(CallWait):
         return self._loop is asyncio.get_running_loop()
 
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
-        """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *deadline* or if the caller ends it."""
+        """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *deadline* or if the caller ends it.
+
+        What need not wait needs no timer: its first step is taken before one is set.
+        """
+        self.end_step()
+        self._deadline, self.is_late = deadline, False
+        steps = work.__await__()
+        try:
+            awaited = steps.send(None)
+        except StopIteration as done:
+            result: T = done.value
+            return result
         task = asyncio.current_task()
         assert task is not None, "coroutines run in tasks"
-        self._task, self.is_late = task, False
-        self.end_step()
-        self._limit(deadline)
+        self._task = task
+        self._limit(0.0 if self.is_cancelled else self._deadline)  # that step may have ended the call
         cancel_requests = task.cancelling()
         try:
-            return await work
+            return await _further(steps, awaited)
         except asyncio.CancelledError:
             if self.is_late and cancel_requests >= task.cancelling() - 1:
                 # It was not the task that was cancelled, but this wait.
@@ -207,6 +218,22 @@ class TimedWait(CallWait):
         if self._task is not None and not self.is_late:
             self.is_late = True
             self._task.cancel()
+
+
+@coroutine
+def _further(steps: Generator[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
+    """Take the *steps* that follow the one that waits for *awaited*."""
+    try:
+        while True:
+            try:
+                value = yield awaited
+            except BaseException as error:
+                awaited = steps.throw(error)
+            else:
+                awaited = steps.send(value)
+    except StopIteration as done:
+        result: T = done.value
+        return result
 
 
 class CallSlots:

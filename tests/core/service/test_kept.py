@@ -281,6 +281,31 @@ def test_aiohttp_sends_no_request_again_by_itself(
     assert server.requests == requests
 
 
+def test_a_call_that_ends_while_it_is_sent_waits_no_longer(closing: Callable[..., Closing]) -> None:
+    """Its first step may begin a task that ends it, where tasks begin at once."""
+    server = closing(1)
+    events: Any = None
+
+    async def end(_: httpx2.Request) -> None:
+        beginning = events.cancel()
+        beginning.send(None)
+        beginning.close()
+
+    async def main() -> str:
+        nonlocal events
+        endpoint, options = options_for(server)
+        async with (
+            httpx2.AsyncClient(event_hooks={"request": [end]}) as client,
+            LLMService(endpoint, client=client, **options) as service,
+        ):
+            events = service.stream(ChatRequest("hi"))
+            return [event.event_type async for event in events][-1]
+
+    assert asyncio.run(main()) == "response.incomplete"
+    assert events.response.finish_reason == "cancelled"
+    assert server.requests == []
+
+
 def test_aiohttp_opens_another_connection_after_two_answers(closing: Callable[..., Closing]) -> None:
     server = closing(1, behind=HEAD % (b"application/json", 2) + b"{}")
     assert [response.text for response in through_aiohttp(server, False, False)] == ["Hello."] * 2
