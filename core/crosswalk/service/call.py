@@ -60,7 +60,7 @@ from crosswalk.types.json import FrozenObject
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import EventMaker, StreamEvent, StreamEventType
 from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
-from crosswalk.types.values import altered, new_id
+from crosswalk.types.values import altered, new_id, unchecked
 from crosswalk.words import suggests_names
 
 # -------------------------------------------------------------------------------- exchange
@@ -739,7 +739,8 @@ class EventStream(AsyncIterator[StreamEvent]):
             retries = RetryState(
                 self._prepared_requests or range(len(setup.routes)), setup.retry, setup.cooling
             )
-            self._renew(retries)
+            if retries.endpoint:  # the first one begins above
+                self._renew(retries)
             self._tell_start()
             for number, failure in failures.items():
                 self._begin(setup.routes[number])
@@ -870,20 +871,21 @@ class EventStream(AsyncIterator[StreamEvent]):
         outcome, message = AttemptOutcome.SUCCESS, None
         if failure is not None:
             outcome = AttemptOutcome.CANCELLED if failure.cancelled else AttemptOutcome.ERROR
-            message = failure.info.message
+            message = clean_message(failure.info.message)
             failure_fields = {
                 "kind": failure.info.kind.value,
                 "code": None if failure.info.code is None else clean_message(failure.info.code, 200),
                 "retry_after": failure.retry_after,
             }
             extra |= {name: value for name, value in failure_fields.items() if value is not None}
-        attempt = ProviderAttempt(
-            self._route.provider,
-            current_attempt.model,
-            current_attempt.seconds * 1000,
-            outcome,
-            message,
-            FrozenObject.adopt(extra),
+        attempt = unchecked(
+            ProviderAttempt,
+            provider_name=self._route.provider,
+            model=current_attempt.model,
+            latency_ms=current_attempt.seconds * 1000,
+            outcome=outcome,
+            error=message,
+            extra=FrozenObject.adopt(extra),
         )
         self._attempts.append(attempt)
         for observation in self._observations:
@@ -927,7 +929,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             response = completed(
                 response, self._attempt.model or None, self._attempts, is_stream=self._request.stream
             )
-        if response is not None and len(self._setup.servers_of()) > 1:
+        if response is not None and self._setup.has_several_servers:
             self._setup.servers.note(response, self._route.server)
         self._response, self._has_ended = response, True
         self._error = error if isinstance(error, CrosswalkError) else None

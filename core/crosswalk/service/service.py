@@ -382,6 +382,8 @@ def with_options(setup: Setup, asked: Asked, options: CallOptions) -> tuple[Setu
         ConfigurationError: an option with a wrong value.
         ResponseValidationError: a wrong value of a request's option.
     """
+    if not options:
+        return setup, as_request(asked)
     fields: dict[str, Any] = dict(options)
     timeout, retry, headers = (fields.pop(name, None) for name in ("timeout", "retry", "headers"))
     if fields and not isinstance(asked, ChatRequest | Mapping):
