@@ -185,7 +185,8 @@ class Attempt:
         url, content = prepared_request.url, prepared_request.content
         deadline, limit_name = self._limit(self._sent_time)
         try:
-            if wait.refuses(deadline):
+            if deadline is not None and deadline <= self._sent_time:
+                wait.is_late = True
                 raise TimeoutError
             sending = setup.transport.send(url, method, headers, content, setup.timeouts, wait)
             self._answer = answer = await wait.within(deadline, sending)
@@ -224,9 +225,11 @@ class Attempt:
         if self._is_error and not self._left_bytes:
             return None, None
         assert self._answer is not None, "it has begun"
-        deadline, limit_name = self._limit(wait.now())
+        now = wait.now()
+        deadline, limit_name = self._limit(now)
         try:
-            if wait.refuses(deadline):
+            if deadline is not None and deadline <= now:  # even if what comes next need not be waited for
+                wait.is_late = True
                 raise TimeoutError
             chunk = next(self._pieces, b"") or await wait.within(deadline, self._answer.chunks.__anext__())
         except StopAsyncIteration:
@@ -245,17 +248,21 @@ class Attempt:
             self._left_bytes -= len(chunk)
         return chunk, None
 
-    def deltas(self, chunk: bytes | None) -> Iterator[ResponseDelta]:
-        """Return the deltas of *chunk*, the next bytes of the answer, or ``None`` for its end."""
-        deltas = self._read(chunk)
-        yield from map(self._with_own_name, deltas) if self._tool_names else deltas
+    def deltas(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
+        """Return the deltas of *chunk*, the next bytes of the answer, or ``None`` for its end.
 
-    def _read(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
+        Raises:
+            CrosswalkError: as from the methods of a :class:`Reader`. So does iterating over them.
+        """
+        reader = self._reader
+        assert reader is not None, "it has begun"
         if chunk is None:
-            return self.reader.finish(is_cut="after_end" in self.extra)
-        length, self._content_length = self._content_length, None  # the first bytes may be all
-        is_whole = length is not None and length == str(len(chunk))
-        return self.reader.read_whole(chunk) if is_whole else self.reader.read(chunk)
+            deltas: Iterable[ResponseDelta] = reader.finish(is_cut="after_end" in self.extra)
+        else:
+            length, self._content_length = self._content_length, None  # the first bytes may be all
+            is_whole = length is not None and length == str(len(chunk))
+            deltas = reader.read_whole(chunk) if is_whole else reader.read(chunk)
+        return map(self._with_own_name, deltas) if self._tool_names else deltas
 
     def _with_own_name(self, delta: ResponseDelta) -> ResponseDelta:
         """Return *delta* with the caller's name of the tool that it calls."""
@@ -752,23 +759,23 @@ class EventStream(AsyncIterator[StreamEvent]):
                 if not await self._pause(wait_seconds):
                     failure = self._attempt.cancelled()
                     break
-                self._is_trying = True
-                failure = await self._attempt.open(self._prepared_requests[retries.endpoint])
+                self._is_trying, attempt, now = True, self._attempt, self._wait.now
+                failure = await attempt.open(self._prepared_requests[retries.endpoint])
                 while failure is None:
-                    chunk, failure = await self._attempt.chunk()
+                    chunk, failure = await attempt.chunk()
                     if failure is None:
-                        batch, failure = self._collect(self._attempt.deltas(chunk))
+                        batch, failure = self._collect(chunk)
                         if batch:
-                            shown_at = self._wait.now()
+                            shown_at = now()
                             yield batch
-                            self._attempt.silent_since += self._wait.now() - shown_at
+                            attempt.silent_since += now() - shown_at
                         if chunk is None:
                             failure = failure or self._error_response()
                             break
-                await self._attempt.close()
+                await attempt.close()
                 wait_seconds = retries.after(failure, shown=self._is_shown)
                 if retries.cool_down is not None:
-                    self._attempt.extra["cool_down"] = retries.cool_down
+                    attempt.extra["cool_down"] = retries.cool_down
                 if wait_seconds is not None and self._deadline is not None:
                     wait_seconds = wait_seconds if self._wait.now() + wait_seconds < self._deadline else None
                 self._record(failure)
@@ -827,13 +834,13 @@ class EventStream(AsyncIterator[StreamEvent]):
                 self._attempts[-1] = attrs.evolve(last_attempt, extra=extra)
         return not self._wait.is_cancelled
 
-    def _collect(self, deltas: Iterable[ResponseDelta]) -> tuple[list[StreamEvent], AttemptFailure | None]:
-        """Return the events of *deltas*, and the failure after them."""
+    def _collect(self, chunk: bytes | None) -> tuple[list[StreamEvent], AttemptFailure | None]:
+        """Return the events of *chunk*, the next bytes of the answer, and the failure after them."""
         events: list[StreamEvent] = []
         failure: AttemptFailure | None = None
         attempt, has_output = self._attempt, False
         try:
-            for delta in deltas:
+            for delta in attempt.deltas(chunk):
                 self._has_read = True
                 if delta.finish_reason is not None and delta.choice == 0:
                     self._final_delta = delta

@@ -88,11 +88,6 @@ class CallWait(ABC):
     def is_here(self) -> bool:
         """Return whether the call began here."""
 
-    def refuses(self, deadline: float | None) -> bool:
-        """Return whether the time *deadline* has passed: a wait that would begin now is late, even if it need not wait."""
-        self.is_late = deadline is not None and deadline <= self.now()
-        return self.is_late
-
     @abstractmethod
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises if it is late, at the time *deadline*, and if the caller ends it."""
