@@ -74,8 +74,8 @@ Timer: TypeAlias = Callable[[], float]
 
 
 def _is_status(_: Any, __: Any, value: object) -> None:
-    if type(value) is not int or not 100 <= value <= 599:
-        raise ValueError(f"status is an HTTP status from 100 to 599, not {str(value)[:40]!r}")
+    if type(value) is not int or not 100 <= value <= 999:
+        raise ValueError(f"status is an HTTP status from 100 to 999, not {str(value)[:40]!r}")
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -203,7 +203,7 @@ class Attempt:
         if (id := request_id_of(answer.headers)) is not None:
             self.extra["request_id"] = clean_message(self._redact(id), 200)
         self._is_error = status >= 400
-        self._reader = self._new_reader(min(status, 599) if self._is_error else 200)
+        self._reader = self._new_reader(status if self._is_error else 200)
         if 300 <= status < 400:
             return self.failed(
                 ErrorInfo(
