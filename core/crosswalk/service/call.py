@@ -631,14 +631,20 @@ class EventStream(AsyncIterator[StreamEvent]):
 
         Events that have arrived can still be read. The last one is then ``response.incomplete`` with a response marked
         ``cancelled``. Does nothing to a stream that has ended.
+
+        Raises:
+            Exception: a middleware raises it for that response, which stays.
         """
         self._wait.cancel()
         if self._wait.is_read_here:
             return  # it ends when the reading goes on
         async with self._wait.lock:
-            with suppress(CrosswalkError):  # ``response`` reports it
+            try:
                 async for batch in self._source:
                     self.ready.extend(batch)
+            except CrosswalkError as error:
+                if error is not self._error:  # which ``response`` tells
+                    raise
 
     async def end(self) -> None:
         """Like :meth:`cancel`, by the service that is being closed. A stream of another event loop is left alone."""
