@@ -307,6 +307,24 @@ def test_a_cancelled_answer_stays_if_it_raises_for_that(
     assert [stream.response.finish_reason.value for stream in streams] == ["cancelled"] * 2
 
 
+def test_what_forbids_a_stream_that_is_cancelled_first_is_told_by_its_response(
+    server: ReplayServer, service_of: Make
+) -> None:
+    def forbids(_: ChatRequest) -> Steps:
+        raise ConfigurationError("not in this house")
+        yield
+
+    async def use(service: LLMService) -> EventStream:
+        stream = service.stream(ASK)
+        await stream.cancel()
+        return stream
+
+    stream = run(service_of(server, middleware=[forbids]), use)
+    with pytest.raises(ConfigurationError, match="not in this house"):
+        _ = stream.response
+    assert not server.requests
+
+
 def test_a_blocking_service_is_closed_whatever_a_middleware_raises(
     server: ReplayServer,
 ) -> None:
