@@ -363,7 +363,7 @@ class _AnswerReader:
         deltas = normalize_stream(  # not an attribute: it calls this object, and a cycle would live longer
             body_read.chunks if is_whole else self._chunks(exchange, body_read),
             provider,
-            status=min(status, 599) if status >= 400 else 200,
+            status=status if status >= 400 else 200,
             unknown="keep",
             id_factory=lambda: exchange.id,
             clock=lambda: exchange.began,

@@ -111,8 +111,8 @@ def _no_flag(value: object) -> str | None:
 
 
 def _no_status(value: object) -> str | None:
-    is_status = type(value) is int and 100 <= value <= 599
-    return None if is_status else "is not an HTTP status from 100 to 599"
+    is_status = type(value) is int and 100 <= value <= 999
+    return None if is_status else "is not an HTTP status from 100 to 999"
 
 
 _TEXT_KEYS = (

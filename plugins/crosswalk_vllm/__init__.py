@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["VLLM", "plugin"]
 
-_NULL_KEYS = ("prompt_token_ids", "token_ids")
-"""Other servers send these on request. vLLM sends ``null`` otherwise."""
-
-
 _OPTIONS = {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
 """Its names of the options that OpenAI's API lacks."""
 
@@ -77,16 +73,16 @@ class VLLM(OpenAIChatDialect):
         )
 
     def is_marked(self, event: dict[str, Any]) -> bool:
-        """Whether *event* has what only vLLM writes."""
-        return (
-            super().is_marked(event)
-            or str(event.get("system_fingerprint")).startswith("vllm-")
-            or any(
-                type(holder) is dict and holder.get(name, "") is None
-                for holder in (event, *event["choices"])
-                for name in _NULL_KEYS
-            )
-        )
+        """Whether *event* has what only vLLM writes: it sends ``null`` for numbers that others send on request."""
+        if super().is_marked(event) or str(event.get("system_fingerprint")).startswith("vllm-"):
+            return True
+        for holder in (event, *event["choices"]):
+            if type(holder) is dict and None in (
+                holder.get("prompt_token_ids", ""),
+                holder.get("token_ids", ""),
+            ):
+                return True
+        return False
 
 
 plugin = VLLM()

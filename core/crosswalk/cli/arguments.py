@@ -33,7 +33,7 @@ def http_status(text: str) -> int:
     Raises:
         ArgumentTypeError: it is something else.
     """
-    if not (text.isdecimal() and 100 <= int(text) <= 599):
+    if not (text.isdecimal() and 100 <= int(text) <= 999):
         raise argparse.ArgumentTypeError(f"not an HTTP status: {text!r}")
     return int(text)
 

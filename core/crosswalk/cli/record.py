@@ -331,7 +331,7 @@ def _mapped(exchange: LiveExchange, mapper: Mapper, unknown: str) -> ChatRespons
     deltas = normalize_stream(
         [bytes(exchange.body)],
         mapper.provider,
-        status=min(status, 599) if status >= 400 else 200,  # there are servers that count on
+        status=status if status >= 400 else 200,
         unknown="keep" if unknown == "keep" else "raise",
     )
     try:

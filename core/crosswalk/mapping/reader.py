@@ -74,8 +74,8 @@ Timer: TypeAlias = Callable[[], float]
 
 
 def _is_status(_: Any, __: Any, value: object) -> None:
-    if type(value) is not int or not 100 <= value <= 599:
-        raise ValueError(f"status is an HTTP status from 100 to 599, not {str(value)[:40]!r}")
+    if type(value) is not int or not 100 <= value <= 999:
+        raise ValueError(f"status is an HTTP status from 100 to 999, not {str(value)[:40]!r}")
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -558,9 +558,10 @@ class Reader:
         Facts such as the usage may still follow, until :attr:`is_done`. For a provider that repeats its finish word
         (``ProviderInfo.repeats_finish``) it is not known before.
         """
-        if self._is_done or not self._state.has_begun_to_end or self._event_mapper.mapper.info.repeats_finish:
+        state, mapper = self._state, self._event_mapper.mapper
+        if self._is_done or not (state.ends or state.error is not None) or mapper.info.repeats_finish:
             return self._is_done
-        return missing(self._state, self._event_mapper.mapper) is None
+        return missing(state, mapper) is None
 
     def last_event(self) -> Any:
         """The provider's last event, decoded, or ``None`` before the first and if bytes are not stored."""

@@ -918,11 +918,6 @@ class MappingState(AnswerDraft):
         draft = self.choices.get(choice)
         return draft is not None and bool(draft.parts)
 
-    @property
-    def has_begun_to_end(self) -> bool:
-        """Whether any choice has ended, or an error came."""
-        return bool(self.ends) or self.error is not None
-
     def has_ended(self, choice: int) -> bool:
         """Whether the end of *choice* was signalled."""
         return choice in self.ends

@@ -311,7 +311,7 @@ def _json(value: Any, _: Field) -> str:
 def _status(value: Any, _: Field) -> int:
     if type(value) is str and value.isdecimal() and len(value) == 3:
         value = int(value)
-    if type(value) is not int or not 100 <= value <= 599:
+    if type(value) is not int or not 100 <= value <= 999:
         raise ValueError("an HTTP status")
     return value
 

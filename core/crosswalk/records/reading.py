@@ -643,7 +643,7 @@ def record_line(
 
     Args:
         body: the bytes of the answer, which are read back unchanged.
-        status: the HTTP status, or ``None`` if unknown. A status above 599, which some servers send, is written as 599.
+        status: the HTTP status, or ``None`` if unknown.
         provider: the provider id, or ``None`` if unknown.
         id: the id of the exchange in the log, or ``None``.
         response: the mapped response, or ``None`` to omit it.
@@ -654,7 +654,7 @@ def record_line(
         TypeError: a further field holds such a value.
     """
     fields: dict[str, Any] = {"id": id, "provider": provider}
-    fields["status"] = None if status is None or status < 100 else min(status, 599)
+    fields["status"] = status if status is not None and 100 <= status <= 999 else None
     try:
         fields["body"] = body.decode()
     except UnicodeDecodeError:

@@ -24,7 +24,7 @@ from collections.abc import (
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from copy import copy
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -85,7 +85,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         CrosswalkError: *work* waits for an event loop.
     """
     hooks = sys.get_asyncgen_hooks()
-    if hooks != (None, None):  # those of this thread's event loop: it would close what is not its own
+    has_hooks = hooks != (None, None)  # those of this thread's event loop: it would close what is not its own
+    if has_hooks:
         sys.set_asyncgen_hooks(None, None)
     try:
         work.send(None)
@@ -93,10 +94,10 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         result: T = done.value
         return result
     finally:
-        if hooks != (None, None):
+        if has_hooks:
             sys.set_asyncgen_hooks(*hooks)
-        interruption, _here.interruption = _here.interruption, None
-        if interruption is not None:
+        if _here.interruption is not None:
+            interruption, _here.interruption = _here.interruption, None
             raise interruption
     work.close()
     raise CrosswalkError("something of this call waits for an event loop: use LLMService")
@@ -204,8 +205,8 @@ class BlockingWait(CallWait):
         seconds_left = max(seconds_left, _GRAIN)
         return seconds_left if most is None else min(seconds_left, most)
 
-    def at(self, connection: socket | None, step: Callable[[], T]) -> T:
-        """Return the result of *step*, which waits at *connection*. Another thread can end that.
+    def at(self, connection: socket | None, step: Callable[..., T], *arguments: Any) -> T:
+        """Return the result of *step* with *arguments*, which waits at *connection*. Another thread can end that.
 
         Raises:
             httpcore2.ReadError: the call was ended before, or is now.
@@ -214,7 +215,7 @@ class BlockingWait(CallWait):
         try:
             if self.is_cancelled:
                 raise _ended()
-            return step()
+            return step(*arguments)
         except BaseException as error:
             interruption = _interruption(error)
             if interruption is None:
@@ -362,7 +363,7 @@ class _WaitingStream(NetworkStream):
         wait = self._wait
         if wait is None:
             return self._read(max_bytes, timeout)
-        received_bytes = wait.at(self._socket, lambda: self._read(max_bytes, wait.left(timeout)))
+        received_bytes = wait.at(self._socket, self._read, max_bytes, wait.left(timeout))
         if received_bytes:
             wait.has_received = True
         elif wait.is_cancelled:  # another thread has shut it down
@@ -382,7 +383,7 @@ class _WaitingStream(NetworkStream):
 
             wait.has_received = False
             try:
-                wait.at(self._socket, lambda: self._write(buffer, wait.left(timeout)))
+                wait.at(self._socket, self._write, buffer, wait.left(timeout))
             except httpcore2.WriteTimeout:
                 wait.begin_step(EARLY_SECONDS, StepTimeout)
                 raise httpcore2.WriteError("too late") from None  # then httpcore2 reads the answer
@@ -395,9 +396,8 @@ class _WaitingStream(NetworkStream):
     ) -> NetworkStream:
         wait = _here.wait
         assert wait is not None, "a call sends"
-        tls_stream = wait.at(
-            self._socket, lambda: self._start_tls(ssl_context, server_hostname, wait.left(timeout))
-        )
+        seconds = wait.left(timeout)
+        tls_stream = wait.at(self._socket, self._start_tls, ssl_context, server_hostname, seconds)
         return _WaitingStream(tls_stream)
 
     def get_extra_info(self, info: str) -> Any:
@@ -417,8 +417,8 @@ class _WaitingBackend(NetworkBackend):
         assert wait is not None, "a call sends"
         wait.is_new = True
         wait.begin_step(timeout, OpeningTimeout)
-        connect = self._backend.connect_tcp
-        return _WaitingStream(wait.at(None, lambda: connect(host, port, wait.left(timeout), *rest, **more)))
+        connect = partial(self._backend.connect_tcp, host, port, wait.left(timeout), *rest, **more)
+        return _WaitingStream(wait.at(None, connect))
 
 
 class BlockingTransport:
@@ -690,7 +690,7 @@ def _watched(chunks: Iterator[bytes], network: Any, wait: BlockingWait) -> Itera
     """
     while True:
         connection = None if network is None else network.get_extra_info("socket")
-        chunk = wait.at(connection, lambda: next(chunks, None))
+        chunk = wait.at(connection, next, chunks, None)
         if wait.is_cancelled:
             raise _ended()
         if chunk is None:

@@ -687,6 +687,8 @@ def _with_declared_arguments(request: ChatRequest) -> ChatRequest:
 
     The items of Responses have those arguments in a separate field, with nulls and the client's own environment.
     """
+    if not request.tools:
+        return request
     fields = {tool.name: _INSIDE[tool.client_tool] for tool in request.tools if tool.client_tool in _INSIDE}
     if not fields:
         return request

@@ -60,7 +60,7 @@ from crosswalk.types.json import FrozenObject
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.stream import EventMaker, StreamEvent, StreamEventType
 from crosswalk.types.usage import AttemptOutcome, ProviderAttempt
-from crosswalk.types.values import altered, new_id
+from crosswalk.types.values import altered, new_id, unchecked
 from crosswalk.words import suggests_names
 
 # -------------------------------------------------------------------------------- exchange
@@ -185,7 +185,8 @@ class Attempt:
         url, content = prepared_request.url, prepared_request.content
         deadline, limit_name = self._limit(self._sent_time)
         try:
-            if wait.refuses(deadline):
+            if deadline is not None and deadline <= self._sent_time:
+                wait.is_late = True
                 raise TimeoutError
             sending = setup.transport.send(url, method, headers, content, setup.timeouts, wait)
             self._answer = answer = await wait.within(deadline, sending)
@@ -202,7 +203,7 @@ class Attempt:
         if (id := request_id_of(answer.headers)) is not None:
             self.extra["request_id"] = clean_message(self._redact(id), 200)
         self._is_error = status >= 400
-        self._reader = self._new_reader(min(status, 599) if self._is_error else 200)
+        self._reader = self._new_reader(status if self._is_error else 200)
         if 300 <= status < 400:
             return self.failed(
                 ErrorInfo(
@@ -224,9 +225,11 @@ class Attempt:
         if self._is_error and not self._left_bytes:
             return None, None
         assert self._answer is not None, "it has begun"
-        deadline, limit_name = self._limit(wait.now())
+        now = wait.now()
+        deadline, limit_name = self._limit(now)
         try:
-            if wait.refuses(deadline):
+            if deadline is not None and deadline <= now:  # even if what comes next need not be waited for
+                wait.is_late = True
                 raise TimeoutError
             chunk = next(self._pieces, b"") or await wait.within(deadline, self._answer.chunks.__anext__())
         except StopAsyncIteration:
@@ -245,17 +248,21 @@ class Attempt:
             self._left_bytes -= len(chunk)
         return chunk, None
 
-    def deltas(self, chunk: bytes | None) -> Iterator[ResponseDelta]:
-        """Return the deltas of *chunk*, the next bytes of the answer, or ``None`` for its end."""
-        deltas = self._read(chunk)
-        yield from map(self._with_own_name, deltas) if self._tool_names else deltas
+    def deltas(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
+        """Return the deltas of *chunk*, the next bytes of the answer, or ``None`` for its end.
 
-    def _read(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
+        Raises:
+            CrosswalkError: as from the methods of a :class:`Reader`. So does iterating over them.
+        """
+        reader = self._reader
+        assert reader is not None, "it has begun"
         if chunk is None:
-            return self.reader.finish(is_cut="after_end" in self.extra)
-        length, self._content_length = self._content_length, None  # the first bytes may be all
-        is_whole = length is not None and length == str(len(chunk))
-        return self.reader.read_whole(chunk) if is_whole else self.reader.read(chunk)
+            deltas: Iterable[ResponseDelta] = reader.finish(is_cut="after_end" in self.extra)
+        else:
+            length, self._content_length = self._content_length, None  # the first bytes may be all
+            is_whole = length is not None and length == str(len(chunk))
+            deltas = reader.read_whole(chunk) if is_whole else reader.read(chunk)
+        return map(self._with_own_name, deltas) if self._tool_names else deltas
 
     def _with_own_name(self, delta: ResponseDelta) -> ResponseDelta:
         """Return *delta* with the caller's name of the tool that it calls."""
@@ -624,14 +631,20 @@ class EventStream(AsyncIterator[StreamEvent]):
 
         Events that have arrived can still be read. The last one is then ``response.incomplete`` with a response marked
         ``cancelled``. Does nothing to a stream that has ended.
+
+        Raises:
+            Exception: a middleware raises it for that response, which stays.
         """
         self._wait.cancel()
         if self._wait.is_read_here:
             return  # it ends when the reading goes on
         async with self._wait.lock:
-            with suppress(CrosswalkError):  # ``response`` reports it
+            try:
                 async for batch in self._source:
                     self.ready.extend(batch)
+            except CrosswalkError as error:
+                if error is not self._error:  # which ``response`` tells
+                    raise
 
     async def end(self) -> None:
         """Like :meth:`cancel`, by the service that is being closed. A stream of another event loop is left alone."""
@@ -739,7 +752,8 @@ class EventStream(AsyncIterator[StreamEvent]):
             retries = RetryState(
                 self._prepared_requests or range(len(setup.routes)), setup.retry, setup.cooling
             )
-            self._renew(retries)
+            if retries.endpoint:  # the first one begins above
+                self._renew(retries)
             self._tell_start()
             for number, failure in failures.items():
                 self._begin(setup.routes[number])
@@ -751,23 +765,23 @@ class EventStream(AsyncIterator[StreamEvent]):
                 if not await self._pause(wait_seconds):
                     failure = self._attempt.cancelled()
                     break
-                self._is_trying = True
-                failure = await self._attempt.open(self._prepared_requests[retries.endpoint])
+                self._is_trying, attempt, now = True, self._attempt, self._wait.now
+                failure = await attempt.open(self._prepared_requests[retries.endpoint])
                 while failure is None:
-                    chunk, failure = await self._attempt.chunk()
+                    chunk, failure = await attempt.chunk()
                     if failure is None:
-                        batch, failure = self._collect(self._attempt.deltas(chunk))
+                        batch, failure = self._collect(chunk)
                         if batch:
-                            shown_at = self._wait.now()
+                            shown_at = now()
                             yield batch
-                            self._attempt.silent_since += self._wait.now() - shown_at
+                            attempt.silent_since += now() - shown_at
                         if chunk is None:
                             failure = failure or self._error_response()
                             break
-                await self._attempt.close()
+                await attempt.close()
                 wait_seconds = retries.after(failure, shown=self._is_shown)
                 if retries.cool_down is not None:
-                    self._attempt.extra["cool_down"] = retries.cool_down
+                    attempt.extra["cool_down"] = retries.cool_down
                 if wait_seconds is not None and self._deadline is not None:
                     wait_seconds = wait_seconds if self._wait.now() + wait_seconds < self._deadline else None
                 self._record(failure)
@@ -826,13 +840,13 @@ class EventStream(AsyncIterator[StreamEvent]):
                 self._attempts[-1] = attrs.evolve(last_attempt, extra=extra)
         return not self._wait.is_cancelled
 
-    def _collect(self, deltas: Iterable[ResponseDelta]) -> tuple[list[StreamEvent], AttemptFailure | None]:
-        """Return the events of *deltas*, and the failure after them."""
+    def _collect(self, chunk: bytes | None) -> tuple[list[StreamEvent], AttemptFailure | None]:
+        """Return the events of *chunk*, the next bytes of the answer, and the failure after them."""
         events: list[StreamEvent] = []
         failure: AttemptFailure | None = None
         attempt, has_output = self._attempt, False
         try:
-            for delta in deltas:
+            for delta in attempt.deltas(chunk):
                 self._has_read = True
                 if delta.finish_reason is not None and delta.choice == 0:
                     self._final_delta = delta
@@ -870,20 +884,21 @@ class EventStream(AsyncIterator[StreamEvent]):
         outcome, message = AttemptOutcome.SUCCESS, None
         if failure is not None:
             outcome = AttemptOutcome.CANCELLED if failure.cancelled else AttemptOutcome.ERROR
-            message = failure.info.message
+            message = clean_message(failure.info.message)
             failure_fields = {
                 "kind": failure.info.kind.value,
                 "code": None if failure.info.code is None else clean_message(failure.info.code, 200),
                 "retry_after": failure.retry_after,
             }
             extra |= {name: value for name, value in failure_fields.items() if value is not None}
-        attempt = ProviderAttempt(
-            self._route.provider,
-            current_attempt.model,
-            current_attempt.seconds * 1000,
-            outcome,
-            message,
-            FrozenObject.adopt(extra),
+        attempt = unchecked(
+            ProviderAttempt,
+            provider_name=self._route.provider,
+            model=current_attempt.model,
+            latency_ms=current_attempt.seconds * 1000,
+            outcome=outcome,
+            error=message,
+            extra=FrozenObject.adopt(extra),
         )
         self._attempts.append(attempt)
         for observation in self._observations:
@@ -927,7 +942,7 @@ class EventStream(AsyncIterator[StreamEvent]):
             response = completed(
                 response, self._attempt.model or None, self._attempts, is_stream=self._request.stream
             )
-        if response is not None and len(self._setup.servers_of()) > 1:
+        if response is not None and self._setup.has_several_servers:
             self._setup.servers.note(response, self._route.server)
         self._response, self._has_ended = response, True
         self._error = error if isinstance(error, CrosswalkError) else None

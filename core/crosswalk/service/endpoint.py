@@ -547,7 +547,8 @@ _MIN_PART_LENGTH = 8
 class Redaction:
     """Removes credentials from texts: plain, in URLs, base64 or hex, and fragments left by cleaning and cutting.
 
-    A text may have been cut, also before it came here. So what begins a credential at its end is removed too.
+    A text may have been cut, also before it came here. So what begins a credential at its end is removed too. Blanks and
+    line breaks in a credential of 8 characters or more do not hide it.
 
     Args:
         values: of headers: credentials, with or without a scheme such as ``Bearer`` before them.
@@ -563,6 +564,8 @@ class Redaction:
         }
         secret_forms = sorted({*self._values, *encodings, *parts}, key=len, reverse=True)
         self._forms = "\n".join(secret_forms).lower()
+        dense_forms = ("".join(form.split()) for form in secret_forms)
+        self._long_forms = tuple(form.lower() for form in dense_forms if len(form) >= _MIN_PART_LENGTH)
         self._pattern = (
             re.compile("|".join(map(re.escape, secret_forms)), re.IGNORECASE) if secret_forms else None
         )
@@ -576,7 +579,18 @@ class Redaction:
         """Return *text* without them."""
         if self._pattern is None:
             return text
-        return self._without_cut_one(self._pattern.sub(_MARK, text))
+        return self._without_cut_one(self._without_wrapped_ones(self._pattern.sub(_MARK, text)))
+
+    def _without_wrapped_ones(self, text: str) -> str:
+        """Return *text* without credentials that have blanks or line breaks in them."""
+        words = text.split()
+        if len(words) < 2:  # as most of what is no error
+            return text
+        dense_text = "".join(words).lower()
+        for form in self._long_forms:
+            if form in dense_text:
+                text = re.sub(r"\s*".join(map(re.escape, form)), _MARK, text, flags=re.IGNORECASE)
+        return text
 
     def _without_cut_one(self, text: str) -> str:
         """Return *text*, which may have been cut in the middle of a credential, without what begins one at its end."""

@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from functools import lru_cache, partial
 from io import BytesIO
 from ipaddress import ip_address, ip_network
+from types import coroutine
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -87,11 +88,6 @@ class CallWait(ABC):
     def is_here(self) -> bool:
         """Return whether the call began here."""
 
-    def refuses(self, deadline: float | None) -> bool:
-        """Return whether the time *deadline* has passed: a wait that would begin now is late, even if it need not wait."""
-        self.is_late = deadline is not None and deadline <= self.now()
-        return self.is_late
-
     @abstractmethod
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises if it is late, at the time *deadline*, and if the caller ends it."""
@@ -140,15 +136,25 @@ class TimedWait(CallWait):
         return self._loop is asyncio.get_running_loop()
 
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
-        """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *deadline* or if the caller ends it."""
+        """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *deadline* or if the caller ends it.
+
+        What need not wait needs no timer: its first step is taken before one is set.
+        """
+        self.end_step()
+        self._deadline, self.is_late = deadline, False
+        steps = work.__await__()
+        try:
+            awaited = steps.send(None)
+        except StopIteration as done:
+            result: T = done.value
+            return result
         task = asyncio.current_task()
         assert task is not None, "coroutines run in tasks"
-        self._task, self.is_late = task, False
-        self.end_step()
-        self._limit(deadline)
+        self._task = task
+        self._limit(0.0 if self.is_cancelled else self._deadline)  # that step may have ended the call
         cancel_requests = task.cancelling()
         try:
-            return await work
+            return await _further(steps, awaited)
         except asyncio.CancelledError:
             if self.is_late and cancel_requests >= task.cancelling() - 1:
                 # It was not the task that was cancelled, but this wait.
@@ -207,6 +213,22 @@ class TimedWait(CallWait):
         if self._task is not None and not self.is_late:
             self.is_late = True
             self._task.cancel()
+
+
+@coroutine
+def _further(steps: Generator[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
+    """Take the *steps* that follow the one that waits for *awaited*."""
+    try:
+        while True:
+            try:
+                value = yield awaited
+            except BaseException as error:
+                awaited = steps.throw(error)
+            else:
+                awaited = steps.send(value)
+    except StopIteration as done:
+        result: T = done.value
+        return result
 
 
 class CallSlots:
@@ -975,27 +997,15 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
             options = with_context(self._options)
             names = ("verify", "cert", "trust_env")
             context = httpx2.create_ssl_context(**{name: options[name] for name in names if name in options})
-        tracing = aiohttp.TraceConfig(lambda trace_request_ctx: trace_request_ctx)  # type: ignore[arg-type]
-        tracing.on_connection_reuseconn.append(_note_reuse)
-        connector = aiohttp.TCPConnector(
-            ssl=context,
-            limit=0,
-            keepalive_timeout=KEPT_SECONDS,
-            resolver=aiohttp.ThreadedResolver(loop=loop),  # the system's, even if aiodns is installed
-            loop=loop,
-        )
-        session = aiohttp.ClientSession(
-            connector=connector,
+        return aiohttp.ClientSession(
+            connector=_connector(context, loop),
             cookie_jar=aiohttp.DummyCookieJar(loop=loop),
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
-            trace_configs=[tracing],
             max_line_size=_MAX_LINE_BYTES,
             max_field_size=_MAX_LINE_BYTES,
             max_headers=_MAX_HEADERS,
         )
-        session._retry_connection = False  # it would send some requests again by itself, such as a GET
-        return session
 
     async def _close(self, client: aiohttp.ClientSession) -> None:
         await client.close()
@@ -1019,8 +1029,13 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
         client = self.client
         target, proxy = self._cached_target(url)
         timeout = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
+        # It would send what may be sent twice once more by itself, such as a GET.
+        middlewares = () if method == "POST" else (_once,)
         while True:
             sending = Sending()
+            sending.begin()
+            wait.is_new = True  # until a known connection is found
+            outer_wait = _sending_wait.set(wait)
             try:
                 response = await client.request(
                     method,
@@ -1031,19 +1046,21 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
                     allow_redirects=False,  # a redirect would carry the key to an unknown address
                     proxy=proxy,
                     timeout=timeout,
-                    trace_request_ctx=sending,
+                    middlewares=middlewares,
                 )
-            except (aiohttp.ClientError, OSError, ValueError) as error:
+            except (aiohttp.ClientError, OSError, ValueError, httpx2.NetworkError) as error:
                 failure = _as_httpx2(error)
                 # With a part of an answer it has that as its message. After a reset nobody knows.
                 is_unanswered = isinstance(failure, httpx2.NetworkError) and isinstance(
-                    getattr(error, "message", ""), str
+                    getattr(failure.__cause__, "message", ""), str
                 )
-                if not (is_unanswered and sending.may_repeat):
+                if wait.is_new or not (is_unanswered and sending.may_repeat):
                     raise failure  # noqa: B904  # it has its cause
                 wait.resent += 1
             else:
                 break
+            finally:
+                _sending_wait.reset(outer_wait)
         answer = _answer(response)
         # aiohttp reads these, and leaves it to the application to decode them.
         if response.status < 200 or answer.headers.get("transfer-encoding", "chunked").lower() != "chunked":
@@ -1099,8 +1116,41 @@ class _Chunks(AsyncIterator[bytes]):
         return piece
 
 
-async def _note_reuse(_: object, sending: Any, __: object) -> None:
-    sending.begin()
+def _connector(context: ssl.SSLContext, loop: asyncio.AbstractEventLoop) -> aiohttp.TCPConnector:
+    """Return connections that let the waits of a call know whether its request has opened one."""
+    import aiohttp
+
+    class Connector(aiohttp.TCPConnector):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self._known: WeakSet[Any] = WeakSet()
+
+        async def connect(self, *request: Any, **limits: Any) -> aiohttp.connector.Connection:
+            connection = await super().connect(*request, **limits)
+            wait = _sending_wait.get()
+            assert wait is not None, "a call sends"
+            wait.is_new = connection.protocol not in self._known
+            if wait.is_new:
+                self._known.add(connection.protocol)
+            return connection
+
+    return Connector(
+        ssl=context,
+        limit=0,
+        keepalive_timeout=KEPT_SECONDS,
+        resolver=aiohttp.ThreadedResolver(loop=loop),  # the system's, even if aiodns is installed
+        loop=loop,
+    )
+
+
+async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Send *request*. Raises the loss of its connection as an error that aiohttp does not know."""
+    import aiohttp
+
+    try:
+        return await send(request)
+    except aiohttp.ClientConnectionError as error:
+        raise _as_httpx2(error)  # noqa: B904  # it has its cause
 
 
 def _as_httpx2(error: Exception) -> Exception:
@@ -1108,6 +1158,8 @@ def _as_httpx2(error: Exception) -> Exception:
     import aiohttp
     import httpx2
 
+    if isinstance(error, httpx2.HTTPError):
+        return error
     httpx2_error: Exception
     match error:
         case aiohttp.ConnectionTimeoutError():

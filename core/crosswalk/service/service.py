@@ -6,7 +6,7 @@ import inspect
 import time
 from asyncio import to_thread
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from functools import partial
 from typing import (
@@ -382,6 +382,8 @@ def with_options(setup: Setup, asked: Asked, options: CallOptions) -> tuple[Setu
         ConfigurationError: an option with a wrong value.
         ResponseValidationError: a wrong value of a request's option.
     """
+    if not options:
+        return setup, as_request(asked)
     fields: dict[str, Any] = dict(options)
     timeout, retry, headers = (fields.pop(name, None) for name in ("timeout", "retry", "headers"))
     if fields and not isinstance(asked, ChatRequest | Mapping):
@@ -736,10 +738,14 @@ class LLMService(metaclass=AnswersNames):
         """End the running calls and close the connections. An application's own client stays open.
 
         Streams end as by :meth:`EventStream.cancel`, other calls with a ``CrosswalkError``.
+
+        Raises:
+            Exception: a middleware raises it for a stream that was ended. All else has been closed.
         """
-        for call in self._setup.open_calls():
-            await call.end()
-        await self._setup.transport.aclose()
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._setup.transport.aclose)
+            for call in self._setup.open_calls():
+                stack.push_async_callback(call.end)
 
     async def __aenter__(self) -> Self:
         return self

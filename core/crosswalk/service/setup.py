@@ -508,6 +508,11 @@ class Setup:
         """The names of the servers of *provider*, or of all."""
         return {route.server for route in self.routes if provider in (None, route.provider)}
 
+    @property
+    def has_several_servers(self) -> bool:
+        """Whether the endpoints are at more than one server."""
+        return len(self.routes) > 1 and len(self.servers_of()) > 1
+
     def open_calls(self) -> list[OpenCall]:
         """The running calls."""
         while True:
@@ -598,7 +603,7 @@ def prepared_for(setup: Setup, route: Route, request: ChatRequest) -> Prepared |
     endpoint = route.endpoint
     changes: list[Adaptation] = []
     try:
-        if len(setup.servers_of()) > 1:
+        if setup.has_several_servers:
             is_alone = len(setup.servers_of(route.provider)) == 1
             request, changes = setup.servers.turns_for(
                 request, route.provider, route.server, is_alone=is_alone
@@ -635,7 +640,9 @@ def prepared(setup: Setup, request: ChatRequest) -> tuple[dict[int, Prepared], d
     """
     if isinstance(request, PreparedRequest):
         return request.prepared
-    unknown_providers = set(request.provider_options) - {route.provider for route in setup.routes}
+    unknown_providers = set(request.provider_options)
+    if unknown_providers:
+        unknown_providers -= {route.provider for route in setup.routes}
     if unknown_providers and (unknown_providers := unknown_providers - set(setup.known())):
         option = f"provider_options[{min(unknown_providers)!r:.80}]"
         error = UnsupportedRequestError(f"{option}: there is no such provider", options=[option])

@@ -212,9 +212,11 @@ class SyncLLMService(metaclass=AnswersNames):
         return self._service.redact(text)
 
     def close(self) -> None:
-        """End the running calls, in any thread, and close the connections."""
-        run(self._service.aclose())
-        self._driver.close()
+        """End the running calls, in any thread, and close the connections. See :meth:`LLMService.aclose`."""
+        try:
+            run(self._service.aclose())
+        finally:
+            self._driver.close()
 
     def __enter__(self) -> Self:
         return self

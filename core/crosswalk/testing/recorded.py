@@ -123,7 +123,7 @@ def store_capture(
         "path": recording.path.partition("?")[0],
         "request": "",
         "stream": recording.is_stream,
-        "status": None if recording.status is None else min(recording.status, 599),
+        "status": recording.status,
         "content_type": recording.content_type,
         "complete": recording.is_complete,
         "pair": pair or case,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from enum import StrEnum
 from types import NoneType
-from typing import Any, Self, final
+from typing import Any, Final, Self, final
 
 import attrs
 
@@ -34,10 +34,10 @@ from crosswalk.types.values import (
     as_tuple,
     check_is,
     check_items,
+    maker,
     new_id,
     now,
     one_of,
-    unchecked,
 )
 from crosswalk.words import suggests_names
 
@@ -135,13 +135,11 @@ class StreamEvent:
 
 def delta_event(kind: StreamEventType, delta: ResponseDelta, raw_event: Any = None) -> StreamEvent:
     """The event of type *kind* that *delta* is, for a caller that has checked its parts: most of any stream."""
-    return unchecked(
-        StreamEvent,
-        event_type=kind,
-        delta=delta,
-        segments=() if delta.segment is None else (delta.segment,),
-        raw_event=None if raw_event is None else as_frozen_value(raw_event),
-    )
+    segments = () if delta.segment is None else (delta.segment,)
+    return _EVENT_MAKER(kind, delta, segments, None if raw_event is None else as_frozen_value(raw_event))
+
+
+_EVENT_MAKER: Final = maker(StreamEvent, "event_type", "delta", "segments", "raw_event")
 
 
 _FIELD_EVENT_TYPES = (

@@ -247,6 +247,17 @@ def test_a_wait_that_came_twice_or_in_the_error_is_kept(
     assert first.extra["retry_after"] == seconds
 
 
+@pytest.mark.parametrize("status", [600, 999])
+def test_a_status_that_http_does_not_know_is_told_as_it_came(
+    server: ReplayServer, service_of: Make, status: int
+) -> None:
+    server.add(attrs.evolve(Answer.failure(500, message="odd"), status=status), times=None)
+    error = failure(service_of(server))
+    assert type(error) is ServerError
+    assert (error.info.status, error.info.message) == (status, "odd")
+    assert error.response.attempts[0].extra["status"] == status
+
+
 def test_a_retry_after_that_is_too_long_is_not_waited_for(server: ReplayServer, service_of: Make) -> None:
     server.add(Answer.failure(429, retry_after=3600), times=None)
     error = failure(service_of(server))

@@ -252,6 +252,60 @@ def test_an_application_may_use_the_connections_of_its_client(closing: Callable[
     assert server.requests == [0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("answers", "last", "requests"),
+    [
+        (1, lambda _: None, [0, 0, 1]),
+        (1, lambda _: threading.Event().wait(RESEND_SECONDS * 1.2), [0, 0]),
+        (0, lambda _: None, [0]),
+    ],
+    ids=["kept and idle", "kept and at work", "new"],
+)
+def test_aiohttp_sends_no_request_again_by_itself(
+    closing: Callable[..., Closing], answers: int, last: Any, requests: list[int]
+) -> None:
+    """It would send again what HTTP allows to send twice, such as a ``PUT``, whatever the server has done meanwhile."""
+    server = closing(answers, 1, last=last)
+
+    async def main() -> None:
+        endpoint, options = options_for(server)
+        async with LLMService(endpoint, transport="aiohttp", **options) as service:
+            await service.request("PUT", "/x", {})
+            await service.request("PUT", "/x", {})
+
+    if requests[-1]:
+        asyncio.run(main())
+    else:
+        with pytest.raises(ServerError):
+            asyncio.run(main())
+    assert server.requests == requests
+
+
+def test_a_call_that_ends_while_it_is_sent_waits_no_longer(closing: Callable[..., Closing]) -> None:
+    """Its first step may begin a task that ends it, where tasks begin at once."""
+    server = closing(1)
+    events: Any = None
+
+    async def end(_: httpx2.Request) -> None:
+        beginning = events.cancel()
+        beginning.send(None)
+        beginning.close()
+
+    async def main() -> str:
+        nonlocal events
+        endpoint, options = options_for(server)
+        async with (
+            httpx2.AsyncClient(event_hooks={"request": [end]}) as client,
+            LLMService(endpoint, client=client, **options) as service,
+        ):
+            events = service.stream(ChatRequest("hi"))
+            return [event.event_type async for event in events][-1]
+
+    assert asyncio.run(main()) == "response.incomplete"
+    assert events.response.finish_reason == "cancelled"
+    assert server.requests == []
+
+
 def test_aiohttp_opens_another_connection_after_two_answers(closing: Callable[..., Closing]) -> None:
     server = closing(1, behind=HEAD % (b"application/json", 2) + b"{}")
     assert [response.text for response in through_aiohttp(server, False, False)] == ["Hello."] * 2

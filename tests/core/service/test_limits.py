@@ -460,7 +460,7 @@ def test_the_clock_is_asked_between_the_events_of_one_chunk(limits: Timeouts, co
 
     class Ticking(Loop):
         def time(self) -> float:
-            self.now += 0.001
+            self.now += 0.01
             return self.now
 
     async def main() -> ChatResponse:

@@ -277,21 +277,72 @@ def test_it_sees_what_was_cancelled(server: ReplayServer, service_of: Make) -> N
     assert stream.response is seen[0]
 
 
-def test_a_cancelled_answer_stays_if_it_raises_for_that(server: ReplayServer, service_of: Make) -> None:
+@pytest.mark.parametrize("error", [ConfigurationError("no such answer"), ZeroDivisionError()])
+@pytest.mark.parametrize("end", ["stream", "service"])
+def test_a_cancelled_answer_stays_if_it_raises_for_that(
+    server: ReplayServer, service_of: Make, error: Exception, end: str
+) -> None:
+    """What it raises is told once, and all that the service has open is closed all the same."""
+
     def refuses(request: ChatRequest) -> Steps:
         yield request
-        raise ConfigurationError("no such answer")
+        raise error
 
-    server.add(HELLO_STREAM, Stall(after_events=1))
+    server.add(HELLO_STREAM, Stall(after_events=1), times=2)
+
+    async def use(service: LLMService) -> list[EventStream]:
+        streams = [service.stream(ASK), service.stream(ASK)]
+        for stream in streams:
+            await anext(stream)
+        with pytest.raises(type(error)) as raised:
+            await (streams[0].cancel() if end == "stream" else service.aclose())
+        assert raised.value is error
+        await streams[0].cancel()
+        if end == "stream":
+            with pytest.raises(type(error)):
+                await streams[1].cancel()
+        return streams
+
+    streams = run(service_of(server, middleware=[refuses]), use)
+    assert [stream.response.finish_reason.value for stream in streams] == ["cancelled"] * 2
+
+
+def test_what_forbids_a_stream_that_is_cancelled_first_is_told_by_its_response(
+    server: ReplayServer, service_of: Make
+) -> None:
+    def forbids(_: ChatRequest) -> Steps:
+        raise ConfigurationError("not in this house")
+        yield
 
     async def use(service: LLMService) -> EventStream:
         stream = service.stream(ASK)
-        await anext(stream)
         await stream.cancel()
         return stream
 
-    stream = run(service_of(server, middleware=[refuses]), use)
+    stream = run(service_of(server, middleware=[forbids]), use)
+    with pytest.raises(ConfigurationError, match="not in this house"):
+        _ = stream.response
+    assert not server.requests
+
+
+def test_a_blocking_service_is_closed_whatever_a_middleware_raises(
+    server: ReplayServer,
+) -> None:
+    async def refuses(request: ChatRequest) -> AsyncGenerator[ChatRequest | ChatResponse, ChatResponse]:
+        yield request
+        raise ZeroDivisionError
+
+    server.add(HELLO_STREAM, Stall(after_events=1))
+    threads = threading.active_count()
+    endpoint = Endpoint("vllm", model="m", base_url=server.url)
+    service = SyncLLMService(endpoint, middleware=[refuses])
+    stream = service.stream(ASK)
+    next(stream)
+    assert threading.active_count() == threads + 1
+    with pytest.raises(ZeroDivisionError):
+        service.close()
     assert stream.response.finish_reason.value == "cancelled"
+    assert threading.active_count() == threads
 
 
 class Holding:

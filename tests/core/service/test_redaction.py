@@ -265,6 +265,9 @@ def test_base64_is_found_amid_other_text(encode: Any, key: str, before: bytes, a
         (["key-12345"], "it was key-123", "it was key-123"),
         (["key-12345"], "it was not a -1234…", "it was not a -1234…"),
         (["correct-horse"], f"it was {in_hex('correct-h')}", "it was <secret>"),
+        (["key-12345"], "it was\nKEY-\n123 45, and key-1 2345", "it was\n<secret>, and <secret>"),
+        (["key-12345"], f"{in_hex('key-')} {in_hex('12345')} is no key", "<secret> is no key"),
+        (["key-12"], "it was key- 12", "it was key- 12"),
     ],
 )
 def test_what_a_redaction_finds(values: list[str], text: str, shown: str) -> None:

@@ -111,7 +111,7 @@ def test_leaves_and_paths() -> None:
 @pytest.mark.parametrize(
     ("entry", "cause"),
     [
-        ('{"file": "a.response.json", "status": "200"}', '"status" is not an HTTP status from 100 to 599'),
+        ('{"file": "a.response.json", "status": "200"}', '"status" is not an HTTP status from 100 to 999'),
         ('{"file": "a.response.json", "status": [1]}', '"status" is not an HTTP status'),
         ('{"file": "a.response.json", "status": 99999}', '"status" is not an HTTP status'),
         ('{"file": "a.response.json", "status": -1}', '"status" is not an HTTP status'),
