@@ -308,8 +308,6 @@ def _second(value: Any) -> Any:
 
 def output_shows(case: Case) -> Iterator[Problem]:
     """P4: an answer whose tokens were counted, or that leaves prose in the extensions, has text or parts."""
-    if not case.is_answer:
-        return
     response = case.baseline.response
     message, finish = response["message"], response["finish_reason"]
     is_empty = not any(message.get(key) for key in ("content", "tool_calls")) and not response.get("segments")
