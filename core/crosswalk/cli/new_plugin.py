@@ -173,7 +173,7 @@ def project_files(
         "class_name": "".join(word.capitalize() for word in words),
         "title": " ".join(word.capitalize() for word in words),
         "range": _range(__version__),
-        "signs": "[type.model]" if draft.obstacle else "[]",
+        "signs": " [type.model]" if draft.obstacle else " [choices]" if draft.is_chat else "",
         "now": _NOW if draft.obstacle else _NOW_OF_CHAT if draft.is_chat else _NOW_OF_TABLE,
         **_values(draft, captures),
     }

@@ -115,7 +115,7 @@ def test_the_fields_with_standard_names_have_rows_and_the_others_are_listed(
         "next: fill in each TODO of crosswalk-heron/src/crosswalk_heron/__init__.py",
         "next: cd crosswalk-heron && pip install -e . && pytest --snapshot-update",
     ]
-    assert 'heron = "crosswalk_heron:plugin []"' in (tmp_path / "crosswalk-heron/pyproject.toml").read_text()
+    assert 'heron = "crosswalk_heron:plugin"' in (tmp_path / "crosswalk-heron/pyproject.toml").read_text()
     assert "listed there as a comment" in (tmp_path / "crosswalk-heron/README.md").read_text()
 
 
@@ -193,6 +193,8 @@ def test_plain_chat_completions_need_no_more_than_a_title(draft: Callable[[dict[
         '    endpoints = ("/api/chat",)\n\n\nplugin = HeronPlugin()\n'
     )
     assert problems_of(module) == []
+    # Whatever marks its author adds, there are choices beside them.
+    assert 'heron = "crosswalk_heron:plugin [choices]"' in (module.parents[2] / "pyproject.toml").read_text()
 
 
 EVENT = b'data: {"text":"Hi","finish_reason":"stop"}\n\n'
