@@ -10,17 +10,7 @@ from typing import Any, Final
 import orjson
 
 from crosswalk.errors import UnknownEventError
-from crosswalk.testing.case import (
-    MARKER,
-    NAME,
-    Case,
-    Place,
-    answer,
-    marker_for,
-    occurrences,
-    strings,
-    typed,
-)
+from crosswalk.testing.case import MARKER, NAME, Case, Place, answer, marker_for, occurrences, strings, typed
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
