@@ -40,8 +40,12 @@ _PARTS: Final = {
 
 
 def parts_within_wholes(case: Case) -> Iterator[Problem]:
-    """P8: prompt tokens include the cached ones, completion tokens include reasoning."""
-    usage = case.baseline.response["usage"]
+    """P8: prompt tokens include the cached ones, completion tokens include reasoning. A citation ends after its start."""
+    response = case.baseline.response
+    notes = [note for part in response.get("segments", ()) for note in part.get("annotations", ())]
+    if any(note["span"][0] > note["span"][1] for note in notes if note.get("span")):
+        yield case.problem("P8", "citations", "one ends before it begins")
+    usage = response["usage"]
     provenance = case.baseline.provenance
     if "usage" in provenance:
         return
