@@ -360,7 +360,10 @@ class QuotesBackwards(Cove):
     fields = FieldTable({**Cove.fields.rows, "quote": cited(True)})
 
 
-@pytest.mark.parametrize(("plugin", "told"), [(Quotes(), []), (QuotesBackwards(), ["P8 talk, citations: one ends before it begins"])])
+@pytest.mark.parametrize(
+    ("plugin", "told"),
+    [(Quotes(), []), (QuotesBackwards(), ["P8 talk, citations: one ends before it begins"])],
+)
 def test_a_citation_ends_after_its_start(plugin: Cove, told: list[str]) -> None:
     registry = Registry(installed=[], environ={})
     registry.register(plugin, "cove")

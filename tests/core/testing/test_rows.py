@@ -154,6 +154,15 @@ class Summed(Heron):
         return self.fields.map_usage(event, state)
 
 
+class Timed(Heron):
+    """Its engine counts as well, and what that says decides."""
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        event["kept"], event["used"] = event["used"], event.pop("engine_says")
+        return self.fields.map_usage(event, state)
+
+
 def found(plugin: Any, *captures: Capture, check: str = "rows hold") -> list[str]:
     registry = Registry(installed=[], environ={})
     registry.register(plugin, "heron")
@@ -209,6 +218,11 @@ def test_what_something_else_says_too_is_not_tried() -> None:
     assert found(Summed(), attrs.evolve(WHOLE, body=body)) == []
     body = b'{"run":"r1","parts":[{"text":"Hello"}],"why":"stop","sum":{"in":3}}'
     assert found(Summed(), attrs.evolve(WHOLE, body=body)) == []
+
+
+def test_counts_that_something_else_decides_are_not_tried() -> None:
+    body = WHOLE.body[:-1] + b',"engine_says":{"in":3}}'
+    assert found(Timed(), attrs.evolve(WHOLE, body=body)) == []
 
 
 def test_counts_of_several_events_may_be_summed() -> None:
