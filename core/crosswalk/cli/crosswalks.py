@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import lru_cache
-from inspect import getmembers_static
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -18,7 +17,7 @@ from crosswalk.cli.terminal import harmless
 from crosswalk.cli.tracing import Effect, How, Tracer, said
 from crosswalk.codec.layout import layout
 from crosswalk.errors import MappingError
-from crosswalk.mapping.fields import FieldTable, same
+from crosswalk.mapping.fields import same, stated_rows
 from crosswalk.plugin.registry import DialectFamily, Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, at
@@ -416,9 +415,7 @@ def pieces(row: Row, section: Section) -> list[list[CellPiece]]:
 
 
 FIELD_HEADINGS: Final = ("row", "canonical", "captures")
-FIELD_NOTE: Final = (
-    "The plugin says these fields itself, as rows of its tables. No capture shows a row with the number 0."
-)
+FIELD_NOTE: Final = "The plugin says these fields itself, as rows. No capture shows a row with the number 0."
 
 
 @attrs.define
@@ -437,13 +434,10 @@ class ShownField:
 
 
 class FieldRows:
-    """The rows of a provider's field tables, by dialect. Empty if its plugin reads without any.
+    """The rows that a provider's dialects state, as in field tables. Empty if its plugin reads without any.
 
     Args:
         mapper: the provider.
-
-    Attributes:
-        tables: the rows of each dialect that has a table, by a title.
     """
 
     def __init__(self, mapper: Mapper) -> None:
@@ -451,16 +445,20 @@ class FieldRows:
         plugin = getattr(mapper.map_delta, "__self__", None)
         self._dialects = plugin.dialects if isinstance(plugin, DialectFamily) else (plugin,)
         self._rows = [_rows_of(dialect) for dialect in self._dialects]
-        self.tables = {
+
+    @property
+    def tables(self) -> dict[str, list[ShownField]]:
+        """The rows of each dialect that has any, and a capture that shows one, by a title."""
+        return {
             f"Fields of {type(dialect).__name__}": rows
             for dialect, rows in zip(self._dialects, self._rows, strict=True)
-            if rows
+            if any(row.captures for row in rows)
         }
 
     def counted(self, captures: Iterable[Capture]) -> Iterator[Capture]:
         """Yield the *captures*, and count which rows each of them shows."""
         for capture in captures:
-            if self.tables and capture.status < 400:
+            if any(self._rows) and capture.status < 400:
                 self._count(capture)
             yield capture
 
@@ -480,9 +478,8 @@ class FieldRows:
 
 
 def _rows_of(dialect: object) -> list[ShownField]:
-    """The rows of all tables among the attributes of *dialect*, each path once, without those that only take a null."""
-    tables = [value for _, value in getmembers_static(dialect) if isinstance(value, FieldTable)]
-    places = {path: row.place for table in tables for path, row in table.rows.items()}
+    """The rows that *dialect* states, each path once, without those that only take a null."""
+    places = {path: row.place for rows in stated_rows(dialect) for path, row in rows.items()}
     return [ShownField(path, place) for path, place in places.items() if place != same(None).place]
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
@@ -155,7 +155,7 @@ def _captured(folder: Path) -> tuple[list[Capture], dict[PurePosixPath, bytes]]:
 
 
 def project_files(
-    name: str, draft: TableDraft = NO_TABLE, captures: Iterable[Capture] = ()
+    name: str, draft: TableDraft = NO_TABLE, captures: Sequence[Capture] = ()
 ) -> dict[PurePosixPath, str]:
     """The files of the project of provider *name*, by their paths in it.
 
@@ -173,7 +173,7 @@ def project_files(
         "class_name": "".join(word.capitalize() for word in words),
         "title": " ".join(word.capitalize() for word in words),
         "range": _range(__version__),
-        "signs": "[type.model]" if draft.obstacle else "[]",
+        "signs": " [type.model]" if draft.obstacle else " [choices]" if draft.is_chat else "",
         "now": _NOW if draft.obstacle else _NOW_OF_CHAT if draft.is_chat else _NOW_OF_TABLE,
         **_values(draft, captures),
     }
@@ -200,8 +200,12 @@ _NOW_OF_CHAT: Final = (
 )
 
 
-def _values(draft: TableDraft, captures: Iterable[Capture]) -> dict[str, str]:
+def _values(draft: TableDraft, captures: Sequence[Capture]) -> dict[str, str]:
     """The parts of the module with the table of *draft*, or with its differences from Chat Completions."""
+    streams = [one.body for one in captures if one.stream and one.complete and one.status < 400]
+    ends = [body.rstrip().endswith(b"[DONE]") for body in streams if b'"error"' not in body]
+    is_unusual = bool(ends) and all(ends) != draft.is_chat
+    sentinel = [f"sentinel = {all(ends)}"] * is_unusual
     rows = []
     for path, row in draft.rows.items():
         rows += [f"# TODO: this one, or {_quoted(rival)}?" for rival in draft.rivals.get(path, ())]
@@ -210,6 +214,9 @@ def _values(draft: TableDraft, captures: Iterable[Capture]) -> dict[str, str]:
         rows.append("# TODO: no name is one of a text. Give the text its row, TEXT, and import it.")
     if "FINISH" not in draft.rows.values():
         rows.append("# TODO: no name is one of a finish word. Give it its row, FINISH, and import it.")
+    times = [_quoted(path) for path, shown in draft.unknown.items() if _TIME.fullmatch(shown)]
+    if times and "CREATED" not in draft.rows.values():
+        rows.append(f"# TODO: is {' or '.join(times)} the time of creation? Its row is CREATED. Import it.")
     if draft.unknown:
         rows.append(
             "# TODO: a row for each of these that has a place in an answer. The others are kept as sent."
@@ -232,7 +239,7 @@ def _values(draft: TableDraft, captures: Iterable[Capture]) -> dict[str, str]:
     order = sorted(names, key=lambda name: (not name.isupper(), name.islower(), name))
     paths = dict.fromkeys(_quoted(one.path.partition("?")[0]) for one in captures if one.path)
     endpoints = ", ".join(paths) + "," * (len(paths) == 1)
-    differences = [f"endpoints = ({endpoints})"] * bool(paths)
+    differences = [f"endpoints = ({endpoints})"] * bool(paths) + sentinel
     counts = [
         path for path in draft.unknown if path.rpartition(".")[2] in _OWN_COUNTS and path.startswith("usage.")
     ]
@@ -251,11 +258,14 @@ def _values(draft: TableDraft, captures: Iterable[Capture]) -> dict[str, str]:
         "rows": "".join(f"            {row}\n" for row in rows),
         "words": "".join(f"        {word}\n" for word in words),
         "endpoints": endpoints,
+        "sentinel": "".join(f"    {line}\n" for line in sentinel),
         "chat_imports": _IMPORTS_OF_WORDS if draft.words else _IMPORTS_OF_CHAT,
         "differences": "".join(f"    {line}\n" for line in differences),
     }
 
 
+_TIME: Final = re.compile(r'1[4-9]\d{8}|2\d{9}|"\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)"')
+"""A time in the form that the row of the time of creation takes, as it is shown: since 2014 if it is a number."""
 _OWN_COUNTS: Final = ("cached_tokens", "cache_write_tokens", "reasoning_tokens")
 """The counts that servers of OpenAI's dialect have at places of their own."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from inspect import signature
+from inspect import getmembers_static, signature
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
@@ -13,7 +13,7 @@ import attrs
 from crosswalk.errors import ErrorInfo, MappingError
 from crosswalk.lazy import pattern
 from crosswalk.mapping.failures import take_error
-from crosswalk.mapping.openai_chat import has_mark, take_arguments
+from crosswalk.mapping.openai_chat import OpenAIChatDialect, has_mark, take_arguments
 from crosswalk.plugin.hooks import ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.registry import unknown_event
 from crosswalk.plugin.state import (
@@ -31,7 +31,8 @@ from crosswalk.text import meant
 from crosswalk.types.delta import ResponseDelta, ended, said
 from crosswalk.types.message import ToolCallDelta
 from crosswalk.types.usage import UsageDetails, UsageInfo
-from crosswalk.types.values import FinishReason, TokenLogprob
+from crosswalk.types.values import FinishReason, SegmentType, TokenLogprob
+from crosswalk.wire import chat
 
 # ---------------------------------------------------------------------------------- fields
 # A table with a row for each field, in place of code that takes one after the other.
@@ -376,6 +377,38 @@ def calls(
             )
 
     return FieldRow("tool_calls", take_calls)
+
+
+def stated_rows(dialect: object) -> list[Mapping[str, FieldRow]]:
+    """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes.
+
+    An :class:`OpenAIChatDialect` reads without a table, and states the same facts: a mapping of rows for its messages, one
+    for its deltas, and one for the texts of ``/v1/completions`` if that is one of its endpoints.
+    """
+    stated = [table.rows for _, table in getmembers_static(dialect) if isinstance(table, FieldTable)]
+    if not isinstance(dialect, OpenAIChatDialect):
+        return stated
+    counts = {
+        f"usage.{path}": count(name) for name, paths in dialect.count_paths.paths.items() for path in paths
+    }
+    parts = [
+        {f"{part}.{key}": _CHAT_ROWS[kind] for key, kind in chat.FIELDS.items() if kind in _CHAT_ROWS}
+        for part in ("message", "delta")
+    ]
+    parts += [{"text": TEXT}] * ("/v1/completions" in dialect.endpoints)
+    for part in parts:
+        choice = {f"choices[].{path}": row for path, row in {**part, "finish_reason": FINISH}.items()}
+        stated.append({"id": ID, "model": MODEL, "created": CREATED, **choice, **counts})
+    return stated
+
+
+_CHAT_ROWS: Final = {
+    SegmentType.TEXT: TEXT,
+    SegmentType.REASONING: REASONING,
+    SegmentType.REFUSAL: REFUSAL,
+    SegmentType.TOOL_CALL: calls(function="function"),
+}
+"""The rows of the fields of a message or a delta, by the kind of the field."""
 
 
 class TableDialect:

@@ -761,11 +761,12 @@ class OpenAIChatDialect:
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
         """Return the counts of a usage object, or ``None`` without any."""
-        counts = self._count_paths.accept(usage)
+        counts = self.count_paths.accept(usage)
         return counted(counts, state, look_at_cost(usage, self.cost_currency) if usage else None)
 
     @cached_property
-    def _count_paths(self) -> CountPaths:
+    def count_paths(self) -> CountPaths:
+        """Where the usage object has its counts, as the attributes of this class say it."""
         own_paths = {name: getattr(self, name) for name in MULTI_PATH_COUNTS}
         return CountPaths({**wire.COUNTS, **own_paths, **self.usage_details})
 
@@ -806,5 +807,5 @@ class OpenAIChatDialect:
 _building = later("crosswalk.service.building")
 _NO_CHOICES: Final[Set[int]] = frozenset()
 _INDEX_KEYS = {"index"}
-_PART_KEYS = ("content", "refusal", "reasoning", "reasoning_content", "tool_calls", "function_call", "role")
+_PART_KEYS = (*SPEECH, "role")
 """The keys of a message or delta under which a null says nothing."""

@@ -472,13 +472,17 @@ class CountPaths:
     Args:
         paths: the path of each count, by its name, or several. The first that has the count decides. ``total_tokens`` has
             one path, and is taken if it is the sum.
+
+    Attributes:
+        paths: the same, all of them in tuples.
     """
 
     def __init__(self, paths: Mapping[str, str | Iterable[str]]) -> None:
+        self.paths = {name: (one,) if isinstance(one, str) else tuple(one) for name, one in paths.items()}
         names_by_object: dict[tuple[int, tuple[str, ...]], dict[str, str]] = {}
         self._total: tuple[tuple[str, ...], str] | None = None
-        for name, count_paths in paths.items():
-            for rank, path in enumerate((count_paths,) if isinstance(count_paths, str) else count_paths):
+        for name, count_paths in self.paths.items():
+            for rank, path in enumerate(count_paths):
                 groups, key = _split(path)
                 if name == "total_tokens":
                     self._total = groups, key

@@ -18,22 +18,15 @@ if TYPE_CHECKING:
         load_captures as load_captures,
         pairs as pairs,
     )
-    from crosswalk.testing.case import (
-        Tally as Tally,
-    )
+    from crosswalk.testing.case import Tally as Tally
     from crosswalk.testing.checks import (
         CHECKS as CHECKS,
         PROMISES as PROMISES,
         check_capture as check_capture,
         load_exceptions as load_exceptions,
     )
-    from crosswalk.testing.conformance import (
-        ProviderConformance as ProviderConformance,
-    )
-    from crosswalk.testing.corpus import (
-        Corpus as Corpus,
-        compare_answer as compare_answer,
-    )
+    from crosswalk.testing.conformance import ProviderConformance as ProviderConformance
+    from crosswalk.testing.corpus import Corpus as Corpus, compare_answer as compare_answer
     from crosswalk.testing.exchange import (
         Answer as Answer,
         Cut as Cut,
@@ -45,10 +38,7 @@ if TYPE_CHECKING:
         Slow as Slow,
         Stall as Stall,
     )
-    from crosswalk.testing.pairing import (
-        check_pair as check_pair,
-        normalized as normalized,
-    )
+    from crosswalk.testing.pairing import check_pair as check_pair, normalized as normalized
     from crosswalk.testing.perturbation import (
         Leaf as Leaf,
         Problem as Problem,
@@ -59,21 +49,10 @@ if TYPE_CHECKING:
         outcome as outcome,
         show_path as show_path,
     )
-    from crosswalk.testing.recorded import (
-        Recording as Recording,
-        store_capture as store_capture,
-    )
-    from crosswalk.testing.replay import (
-        ReplayServer as ReplayServer,
-    )
-    from crosswalk.testing.strict import (
-        STRICT_PROVIDERS as STRICT_PROVIDERS,
-        strict_rules as strict_rules,
-    )
-    from crosswalk.testing.strict.rules import (
-        ServerRule as ServerRule,
-        StrictRules as StrictRules,
-    )
+    from crosswalk.testing.recorded import Recording as Recording, store_capture as store_capture
+    from crosswalk.testing.replay import ReplayServer as ReplayServer
+    from crosswalk.testing.strict import STRICT_PROVIDERS as STRICT_PROVIDERS, strict_rules as strict_rules
+    from crosswalk.testing.strict.rules import ServerRule as ServerRule, StrictRules as StrictRules
 else:
     __getattr__, __dir__ = face(
         __name__,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
@@ -149,6 +149,10 @@ def _asked(case: Case) -> Iterator[Problem]:
         if not is_said and not any(one.startswith(field) for one in adapted):
             message = f"{name} {value.strip()!r} is not in the body"
             yield case.problem("P4", "request", message, about="request")
+    alike = _alike(content, [text for _, text in _ASKED_TURNS])
+    if alike and not any(one.startswith("messages") for one in adapted):
+        message = f"it says {alike[0]!r} as it says {alike[1]!r}, which has another role"
+        yield case.problem("P4", "request", message, about="request")
     if (content, http_request.path) == (streamed_content, streamed_request.path):
         yield case.problem("P4", "request", "a stream is asked for as a whole answer is", about="request")
     recorded: dict[str, list[Any]] = {}
@@ -171,6 +175,18 @@ def _asked(case: Case) -> Iterator[Problem]:
         if known_places and places and places.isdisjoint(recorded):
             message = f"is at {min(places)}, and recorded requests have it at {min(known_places)}"
             yield case.problem("P4", f"request.{option}", message, about="request")
+
+
+def _alike(content: bytes, texts: Collection[str]) -> list[str]:
+    """Return those of *texts* that a body says alike: under the same keys, in objects without another difference."""
+    body, texts_by_place = orjson.loads(content), dict[bytes, list[str]]()
+    for path, value in scalars(body):
+        if value in texts:
+            place = dump_json([show_path(path, items=False), at(body, path[:2]), at(body, path[:-1])])
+            for text in texts:
+                place = place.replace(dump_json(text), b"")
+            texts_by_place.setdefault(place, []).append(value)
+    return next((alike for alike in texts_by_place.values() if len({*alike}) > 1), [])
 
 
 def _options_at(capture: Capture, path: str) -> Iterator[tuple[str, Any]]:
@@ -207,6 +223,9 @@ def _goes_back(case: Case) -> Iterator[Problem]:
         if not all(said.count(text) > (texts is ids) for text in texts):
             message = f"the next request has not all of its {kind}"
             yield case.problem("P4", "request", message, about="request")
+    if answer_sent.reasoning and _alike(content, [answer_sent.reasoning, answer_sent.text or ""]):
+        message = "the next request says its reasoning as it says its text"
+        yield case.problem("P4", "request", message, about="request")
     if case.mapper.provider in STRICT_PROVIDERS and case.capture.server in (None, case.mapper.provider):
         rules, issued = strict_rules(case.mapper.provider), Issued(case.mapper.info.framing)
         issued.add(case.capture)
@@ -308,8 +327,6 @@ def _second(value: Any) -> Any:
 
 def output_shows(case: Case) -> Iterator[Problem]:
     """P4: an answer whose tokens were counted, or that leaves prose in the extensions, has text or parts."""
-    if not case.is_answer:
-        return
     response = case.baseline.response
     message, finish = response["message"], response["finish_reason"]
     is_empty = not any(message.get(key) for key in ("content", "tool_calls")) and not response.get("segments")

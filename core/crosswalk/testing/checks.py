@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -19,18 +21,18 @@ from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differe
 from crosswalk.testing.case import Case, Tally, reader_options
 from crosswalk.testing.perturbation import (
     EXCEPTIONS,
-    MISSING,
     SHARED_STATE,
     KnownException,
     Leaf,
     Problem,
-    at,
     outcome,
     read_exceptions,
+    show_path,
     with_value,
 )
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import Provenance
 
 # ---------------------------------------------------------------------------------- checks
 # The promises P1 to P5 and P8, as functions that check one capture and report what is broken.
@@ -85,7 +87,7 @@ def _problems_of(name: str, case: Case) -> list[Problem]:
     problems: list[Problem] = []
     known_failures = {*case.failures}
     try:
-        problems.extend(CHECKS[name](case))
+        problems.extend(CHECKS[name](case) if case.is_answer or CHECKS[name] not in _OF_ANSWERS else ())
     except Exception as error:
         message = f"the check cannot go on: {type(error).__name__}"
         problems.append(case.problem("P4", name, message))
@@ -96,45 +98,63 @@ def _problems_of(name: str, case: Case) -> list[Problem]:
 
 
 def rows_hold(case: Case) -> Iterator[Problem]:
-    """P4: a row of a table of fields is read as what it says, also where no recording shows it.
+    """P4: a row that a plugin states is read as what it says, also where no recording shows it.
 
-    All rows are filled at once: texts and counts, and in a whole body the identity. The other laws are tried on one such
-    body, too.
+    Rows of texts and counts are filled, and in a whole body those of the identity, each without the others. A place that the
+    answer has without its rows is not tried: something else says it, too. The other laws are tried on one body in which
+    each place is filled.
     """
-    for table in evidence.tables_of(case.mapper) if case.is_answer else ():
-        text_keys = [_keys(path) for path, row in table.rows.items() if row is TEXT]
-        numbers = [
-            number
-            for number, event in enumerate(case.events)
-            if any(at(event, keys) is not MISSING for keys in text_keys)
-        ]
-        if not numbers:
+    leaves_by_path: dict[str, list[Leaf]] = {}
+    for leaf in case.leaves:
+        if leaf.value not in (None, ""):
+            leaves_by_path.setdefault(show_path(leaf.path), []).append(leaf)
+    bodies = [one for one in case.others if not one.stream and one.status < 400]
+    kinds = (TEXT, REASONING, REFUSAL, *((ID, MODEL) if len(case.events) == 1 else ()))
+    for rows in evidence.rows_of(case.mapper):
+        places = {path: row.place for path, row in rows.items() if row in kinds or _is_count(row.place)}
+        said = {path: _leaves_of_row(path, leaves_by_path) for path in places}
+        nulls = (attrs.evolve(leaf, value=None) for leaf in chain.from_iterable(said.values()))
+        silent_events = reduce(_filled, nulls, case.events)
+        silent, first_leaves = case.map(silent_events), dict[str, Leaf]()
+        spoken = {leaf.event for path in places if rows[path] is TEXT for leaf in said[path]}
+        if not spoken or silent.response is None or _said(silent.response, "text"):
             continue
-        events, filled = case.events.copy(), dict[str, Leaf]()
-        later_events = events[numbers[-1] + 1 :]
-        later_places = {
-            row.place
-            for path, row in table.rows.items()
-            if any(at(event, _keys(path)) is not MISSING for event in later_events)
-        }
-        for amount, (path, row) in enumerate(table.rows.items(), 7_070_001):
-            is_identity = row in (ID, MODEL) and len(events) == 1
-            is_count = row.place.startswith("usage.") and row.place not in later_places  # or it is replaced
-            if row.place not in filled and (is_identity or is_count or row in (TEXT, REASONING, REFUSAL)):
-                value = amount if is_count else f"reed {amount}"
-                filled[row.place] = Leaf(numbers[-1], _keys(path), value)
-                events[numbers[-1]] = with_value(events[numbers[-1]], _keys(path), value)
-        filled_case = case.of(case.reframed(case.frames, case.events)(events))
-        if filled_case.baseline.error is not None:
-            continue  # no server says all of it at once
-        for place, leaf in filled.items():
-            if not _is_read_as(filled_case.baseline.response, place, leaf.value):
+        counted = {leaf.event for path in places if _is_count(places[path]) for leaf in said[path]}
+        # Several reports are sums, and what something else counts may replace a report.
+        are_sure = len(counted) < 2 and not any(
+            _said(silent.response, place) for place in places.values() if _is_count(place)
+        )
+        for amount, (path, place) in enumerate(places.items(), 7_070_001):
+            is_count = _is_count(place)
+            if _said(silent.response, place) or (is_count and not are_sure):
+                continue
+            value = amount if is_count else f"reed {amount}"
+            leaf = Leaf(max((counted if is_count else ()) or spoken), _keys(path), value)
+            filled = case.map(_filled(silent_events, leaf))
+            if filled.error is None and str(value) not in _said(filled.response, place):
                 message = f"its row says {place}, and it is not read as that"
                 yield case.problem("P4", leaf, message, about=place)
-        bodies = [one for one in case.others if not one.stream and one.status < 400]
-        if len(events) == 1 and case.capture in bodies[:1]:
-            for law in _LAWS_OF_ROWS:
-                yield from law(filled_case)
+            first_leaves.setdefault(place, leaf)
+        full_events = reduce(_filled, first_leaves.values(), silent_events)
+        full_case = case.of(case.reframed(case.frames, case.events)(full_events))
+        # No server may say all of it at once.
+        for law in _LAWS_OF_ROWS if case.capture in bodies[:1] and full_case.is_answer else ():
+            yield from law(full_case)
+
+
+def _filled(events: list[Any], leaf: Leaf) -> list[Any]:
+    """Return *events* with *leaf*, and with the objects and arrays on the way to it."""
+    event = with_value(events[leaf.event], leaf.path, leaf.value)
+    return [*events[: leaf.event], event, *events[leaf.event + 1 :]]
+
+
+def _is_count(place: str) -> bool:
+    return place.startswith("usage.") and place != "usage.total_tokens"  # which is a sum
+
+
+def _leaves_of_row(path: str, leaves_by_path: Mapping[str, list[Leaf]]) -> list[Leaf]:
+    pattern = re.compile(re.escape(path).replace(r"\[\]", r"\[\d+\]"))
+    return [leaf for one, leaves in leaves_by_path.items() if pattern.fullmatch(one) for leaf in leaves]
 
 
 _LAWS_OF_ROWS: Final = (
@@ -143,13 +163,15 @@ _LAWS_OF_ROWS: Final = (
 )
 
 
-def _is_read_as(response: dict[str, Any], place: str, value: Any) -> bool:
-    """Whether *response* has *value* where the row of *place* says."""
+def _said(response: dict[str, Any], place: str) -> str:
+    """What *response* has where the row of *place* says, in any of its choices, ``""`` if it is made up, 0 or missing."""
+    choices = [response, *response.get("alternatives", ())]
     if place in ("text", "reasoning", "refusal"):
-        parts = [part["content"] for part in response.get("segments", ()) if part["type"] == place]
-        return any(value in text for text in (*parts, response.get("refusal") or ""))
-    known = response["usage"] if place.startswith("usage.") else response
-    return bool(known.get(place.removeprefix("usage.")) == value)
+        parts = [part for one in choices for part in one.get("segments", ()) if part["type"] == place]
+        return "".join([*(part["content"] for part in parts), *(one.get(place) or "" for one in choices)])
+    usage, mark = response["usage"], response["metadata"].get("provenance", {}).get(place)
+    value = {**response, **usage, **usage.get("details", {})}.get(place.rpartition(".")[2])
+    return str(value or "") if mark not in (Provenance.SYNTHETIC, Provenance.ABSENT) else ""
 
 
 def _keys(path: str) -> tuple[str | int, ...]:
@@ -173,6 +195,13 @@ _CHECKS_BY_PROMISE: Final[dict[str, tuple[_Check, ...]]] = {
     "nothing invented": (values.nothing_invented, values.nothing_filled_in, values.counts_are_the_providers,
         values.parts_within_wholes),
 }  # fmt: skip
+
+_OF_ANSWERS: Final = {
+    texts.kinds_are_told_apart, texts.unknown_words_raise, texts.known_words_keep_their_meaning, answers.output_shows,
+    values.digits_kept, values.times_kept, rows_hold, values.nothing_filled_in, values.counts_are_the_providers,
+    values.parts_within_wholes,
+}  # fmt: skip
+"""The checks of whole answers, which nothing else can pass or fail."""
 
 
 def _name_of(check: _Check) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from inspect import getmembers_static
 from typing import Any, Final
 
 import attrs
 
+from crosswalk.mapping.fields import FieldRow, stated_rows
 from crosswalk.mapping.openai_chat import OpenAIChatDialect
 from crosswalk.plugin.registry import Mapper
-from crosswalk.plugins import FieldTable
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.case import Case, decoded
 from crosswalk.testing.pairing import normalized
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, Problem, at, leaves, nodes, show_path
+from crosswalk.types.usage import OPENAI_COUNT_PATHS as DETAILS, OPENAI_COUNTS as COUNTS
 
 # ----------------------------------------------------------------------------------- signs
 # What looks like a part of an answer that the canonical types have a place for, whatever the plugin makes of it.
@@ -213,27 +213,29 @@ def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
     known_words = {response.get("raw_finish_reason") for _, response, _ in shown}
     known_words |= OpenAIChatDialect.finish_reasons.keys()
     own_paths = [path for name in ("pieces", "cumulative") for path in getattr(mapper.info, name)]
-    rows = dict.fromkeys(
+    silent_rows = dict.fromkeys(
         path
-        for table in tables_of(mapper)
-        for path, row in table.rows.items()
-        if re.sub(r"\[\d+\]", "[]", path) not in paths and not row.place.startswith("always ")
+        for rows in rows_of(mapper)
+        for path, row in rows.items()
+        if re.sub(r"\[\d+\]", "[]", path) not in {*paths, *_USUAL_COUNTS}
+        and not row.place.startswith("always ")
     )
     return [
         *(name for name, shows in _RECORDINGS.items() if not any(shows(*one) for one in shown)),
         *(f"the finish word {word!r}" for word in words if word not in known_words),
-        *([f"the rows {', '.join(rows)}"] if rows else []),
+        *([f"the rows {', '.join(silent_rows)}"] if silent_rows else []),
         *(f"pieces at {path}" for path in own_paths if path not in {*OpenAIChatDialect.pieces, *paths}),
     ]
 
 
-def tables_of(mapper: Mapper) -> list[FieldTable]:
-    """Return the tables of fields of a plugin, and of its dialects."""
+_USUAL_COUNTS: Final = {f"usage.{path}" for path in {**COUNTS, **DETAILS}.values() if "." in path}
+"""The places in which OpenAI's dialect has counts that few servers send."""
+
+
+def rows_of(mapper: Mapper) -> list[Mapping[str, FieldRow]]:
+    """Return the rows that a plugin and its dialects state, by table."""
     owner = getattr(mapper.map_delta, "__self__", None)
-    members = [
-        member for one in (owner, *getattr(owner, "dialects", ())) for member in getmembers_static(one)
-    ]
-    return [value for _, value in members if isinstance(value, FieldTable)]
+    return [rows for one in (owner, *getattr(owner, "dialects", ())) for rows in stated_rows(one)]
 
 
 def declarations_hold(case: Case) -> Iterator[Problem]:

@@ -72,9 +72,8 @@ class Recording:
         file_contents += [_ESCAPE.sub(_unescaped, text) for text in file_contents]
         for secret in secrets:
             key = secret.rpartition(" ")[2]
-            key_pattern = re.compile(
-                rb"(?<![\w-])%s(?![\w-])" % re.escape(key.encode())
-            )  # it may be as short as EMPTY
+            # It may be as short as EMPTY.
+            key_pattern = re.compile(rb"(?<![\w-])%s(?![\w-])" % re.escape(key.encode()))
             encoded_keys = [form.encode() for form in encoded_forms(key) if form != key]
             if any(
                 key_pattern.search(text) or any(form in text for form in encoded_keys)
@@ -184,7 +183,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 
 _NOTE: Final = (
-    "Correct each fact, from the values under 'found' and the provider's documents; null means that there is none, "
+    f"Add each fact that 'found' and the provider's documents show, of {', '.join(NAMES)}; null means that there is none, "
     "but 'finish' and 'complete' need a value. Then remove 'draft' and 'found'."
 )
 _LONGEST: Final = 2_000
@@ -196,9 +195,9 @@ def draft_statement(
 ) -> dict[str, Any]:
     """Draft the statement about an answer.
 
-    Only facts that need no mapping are filled in: an HTTP error, a body that was cut, the requested model if the answer
-    names it, and ``length`` if the answer has a count that equals the requested limit. All other values of the payload
-    are listed under ``found``, by their paths, for the author to choose from.
+    It has only facts that need no mapping: an HTTP error, a body that was cut, an ``id`` and a ``model`` that the answer
+    calls so, the requested model if the answer names it, and ``length`` if the answer has a count that equals the requested
+    limit. All values of the payload are listed under ``found``, by their paths, for the author to choose from.
 
     Args:
         body: the bytes of the answer.
@@ -207,21 +206,21 @@ def draft_statement(
         complete: whether the body ended as HTTP requires.
     """
     events = _events(body)
-    facts: dict[str, Any] = {name: None for name in NAMES if name not in ("retryable", "raises")}
+    facts: dict[str, Any] = {}
     values = [leaf.value for leaf in leaves(events)]
+    for name in ("id", "model"):
+        named = {
+            leaf.value for leaf in leaves(events) if _row(show_path(leaf.path), [leaf.value]) == name.upper()
+        }
+        facts |= dict.fromkeys([name], *named) if len(named) == 1 else {}
     options = dict(options_of(request))
     if options.get("model") is not None and options["model"] in values:
         facts["model"] = options["model"]
     if any(options[name] in values for name in LIMITS & options.keys()):
         facts |= {"finish": "length", "complete": False}
     if status >= 400:
-        kind = _kind_of(status)
-        facts |= {
-            "finish": "error",
-            "complete": False,
-            "error": kind,
-            "retryable": status == 429 or status >= 500,
-        }
+        facts |= {"finish": "error", "complete": False, "error": _kind_of(status)}
+        facts["retryable"] = status == 429 or status >= 500
     elif not complete:
         facts |= {"finish": "error", "complete": False, "raises": "IncompleteStreamError"}
     return {"draft": _NOTE, **facts, "found": _found(events)}

@@ -10,17 +10,7 @@ from typing import Any, Final
 import orjson
 
 from crosswalk.errors import UnknownEventError
-from crosswalk.testing.case import (
-    MARKER,
-    NAME,
-    Case,
-    Place,
-    answer,
-    marker_for,
-    occurrences,
-    strings,
-    typed,
-)
+from crosswalk.testing.case import MARKER, NAME, Case, Place, answer, marker_for, occurrences, strings, typed
 from crosswalk.testing.perturbation import (
     MISSING,
     Leaf,
@@ -285,16 +275,12 @@ def _doubled(case: Case) -> Iterator[Problem]:
 
 def kinds_are_told_apart(case: Case) -> Iterator[Problem]:
     """P1: a text of one kind is not read like a text of another: the word, the event's name or the key for it counts."""
-    if case.is_answer:
-        text_places = {
-            (leaf.event, leaf.path)
-            for place in case.places(str)
-            for leaf in place.leaves
-            if _shows(case, leaf)
-        }
-        yield from _other_kinds(case, text_places)
-        yield from _names(case, text_places)
-        yield from _keys(case, text_places)
+    text_places = {
+        (leaf.event, leaf.path) for place in case.places(str) for leaf in place.leaves if _shows(case, leaf)
+    }
+    yield from _other_kinds(case, text_places)
+    yield from _names(case, text_places)
+    yield from _keys(case, text_places)
 
 
 def _shows(case: Case, leaf: Leaf) -> bool:
@@ -444,8 +430,6 @@ def _is_kind(value: Any) -> bool:
 
 def unknown_words_raise(case: Case) -> Iterator[Problem]:
     """P4: an unknown finish word, or an unknown name of an event or of a part, is an error, or marked."""
-    if not case.is_answer:
-        return
     baseline_answer = answer(case.baseline.response)
     for place in case.places(str, int):
         if _is_finish(case, place):
@@ -486,7 +470,7 @@ def _unknown_event(case: Case) -> Iterator[Problem]:
 
 def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
     """P4: a finish word that has the same meaning everywhere has it here too, or raises."""
-    for place in case.places(str) if case.is_answer else ():
+    for place in case.places(str):
         if _is_finish(case, place):
             spell = str.upper if place.value.isupper() else str
             words = {spell(word): reasons for word, reasons in _IMPOSSIBLE_REASONS.items()}

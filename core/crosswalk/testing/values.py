@@ -40,10 +40,12 @@ _PARTS: Final = {
 
 
 def parts_within_wholes(case: Case) -> Iterator[Problem]:
-    """P8: prompt tokens include the cached ones, completion tokens include reasoning."""
-    if not case.is_answer:
-        return
-    usage = case.baseline.response["usage"]
+    """P8: prompt tokens include the cached ones, completion tokens include reasoning. A citation ends after its start."""
+    response = case.baseline.response
+    notes = [note for part in response.get("segments", ()) for note in part.get("annotations", ())]
+    if any(note["span"][0] > note["span"][1] for note in notes if note.get("span")):
+        yield case.problem("P8", "citations", "one ends before it begins")
+    usage = response["usage"]
     provenance = case.baseline.provenance
     if "usage" in provenance:
         return
@@ -62,8 +64,6 @@ def digits_kept(case: Case) -> Iterator[Problem]:
 
     A text of digits is taken for a number in only one spelling: ``"007"`` is not 7.
     """
-    if not case.is_answer:
-        return
     for place in case.places(str):
         is_number = place.value.isascii() and place.value.isdecimal()
         for text in (f"0{place.value}", f" {place.value}\n", f"1_{place.value}") if is_number else ():
@@ -155,8 +155,6 @@ _EARLIEST, _LATEST = datetime(2015, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzin
 
 def times_kept(case: Case) -> Iterator[Problem]:
     """P4: the time of an answer is plausible, and the same in another zone. Its fraction stays."""
-    if not case.is_answer:
-        return
     if "created" in case.baseline.provenance:
         yield from _time_left(case)
         yield from _time_lost(case)
@@ -451,8 +449,6 @@ def _date(text: str) -> datetime | None:
 
 def nothing_filled_in(case: Case) -> Iterator[Problem]:
     """P8: if a leaf is removed from every event, or is null or empty in it, no unmarked value appears in its place."""
-    if not case.is_answer:
-        return
     known = [*_invented(case.baseline.response, case.events)]
     for place in case.places(by_value=False):
         for tried, events in _emptied(case, place):
@@ -537,8 +533,6 @@ def _sums(case: Case, place: Place) -> set[int]:
 
 def counts_are_the_providers(case: Case) -> Iterator[Problem]:
     """P8: each count is one of the provider's or a sum of them, each added once, and fits its name."""
-    if not case.is_answer:
-        return
     response = case.baseline.response
     movers: dict[str, list[Place]] = {name: [] for name in COUNTS}
     raised_responses: list[tuple[Place, dict[str, Any]]] = []

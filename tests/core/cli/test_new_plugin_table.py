@@ -115,7 +115,7 @@ def test_the_fields_with_standard_names_have_rows_and_the_others_are_listed(
         "next: fill in each TODO of crosswalk-heron/src/crosswalk_heron/__init__.py",
         "next: cd crosswalk-heron && pip install -e . && pytest --snapshot-update",
     ]
-    assert 'heron = "crosswalk_heron:plugin []"' in (tmp_path / "crosswalk-heron/pyproject.toml").read_text()
+    assert 'heron = "crosswalk_heron:plugin"' in (tmp_path / "crosswalk-heron/pyproject.toml").read_text()
     assert "listed there as a comment" in (tmp_path / "crosswalk-heron/README.md").read_text()
 
 
@@ -193,6 +193,55 @@ def test_plain_chat_completions_need_no_more_than_a_title(draft: Callable[[dict[
         '    endpoints = ("/api/chat",)\n\n\nplugin = HeronPlugin()\n'
     )
     assert problems_of(module) == []
+    # Whatever marks its author adds, there are choices beside them.
+    assert 'heron = "crosswalk_heron:plugin [choices]"' in (module.parents[2] / "pyproject.toml").read_text()
+
+
+EVENT = b'data: {"text":"Hi","finish_reason":"stop"}\n\n'
+FAILING = (
+    b'data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\ndata: {"error":{"message":"full"}}\n\n'
+)
+CHUNK = b'data: {"choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("streams", "declared"),
+    [
+        ([EVENT + b"data: [DONE]\n\n"], "    sentinel = True\n    fields = FieldTable("),
+        ([EVENT + b"data: [DONE]\n\n", EVENT], ""),  # not every stream ends so
+        ([EVENT], ""),
+        ([CHUNK], "    sentinel = False\n\n\nplugin ="),
+        ([CHUNK, CHUNK + b"data: [DONE]\n\n"], "    sentinel = False\n\n\nplugin ="),
+        ([CHUNK + b"data: [DONE]\n\n", FAILING], ""),
+        ([CHUNK + b"data: [DONE]\n\n"], ""),
+    ],
+)
+def test_the_sentinel_is_declared_as_the_streams_show_it(
+    streams: list[bytes], declared: str, draft: Callable[[dict[str, bytes]], Path]
+) -> None:
+    module = draft({f"talk_{number}_stream.response.sse": body for number, body in enumerate(streams)})
+    assert (declared or "plugin = ") in module.read_text()
+    assert ("sentinel" in module.read_text()) == bool(declared)
+    assert problems_of(module) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        (b'"born":1767261905', '"born"'),
+        (b'"at":"2026-01-01T10:05:00.5+01:00","born":1767261905.5,"n":1767261,"say":"2026-01-01T10"', '"at"'),
+        (b'"at":{"end":1767261906},"start":1767261905', '"at.end" or "start"'),
+        (b'"created":1767261905,"born":1767261905', ""),
+        (b'"born":1767261905000', ""),  # no unit of the row
+    ],
+)
+def test_what_may_be_the_time_is_named(
+    fields: bytes, named: str, draft: Callable[[dict[str, bytes]], Path]
+) -> None:
+    module = draft({"talk.response.json": b'{"text":"Hi","finish_reason":"stop",%s}' % fields})
+    todo = f"# TODO: is {named} the time of creation? Its row is CREATED. Import it."
+    assert (todo in table_of(module)) == bool(named)
+    assert ("the time of creation" in module.read_text()) == bool(named)
 
 
 def test_of_very_many_fields_the_first_are_listed(draft: Callable[[dict[str, bytes]], Path]) -> None:

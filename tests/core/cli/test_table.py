@@ -216,11 +216,30 @@ def test_a_table_of_one_dialect_is_shown_by_its_own_captures(run: Run, captures:
     captures("b", chat, path="/v1/chat/completions")
     captures("c", {"id": "e", "error": "no"}, status=500)
     shown = run("table", "ollama", "captures").out.partition("\nFields of NativeDialect\n")[2]
+    shown, _, shown_of_chat = shown.partition("\nFields of OpenAILayer\n")
     counts = {row.split()[0]: row.split()[-1] for row in shown.splitlines() if row}
     assert (counts["message.content"], counts["done"], counts["id"], counts["images"]) == ("1", "1", "0", "0")
-    without_table = run("table", "vllm", VLLM / "chat_emoji.response.json").out
-    assert "message.content" in without_table
-    assert "Fields of" not in without_table
+    assert "choices[].message.content" in shown_of_chat
+    assert "OpenAILayer" not in run("table", "ollama", "captures/a.json").out  # no capture is of it
+
+
+def test_a_dialect_of_openai_states_what_it_takes(run: Run) -> None:
+    """Also what no capture shows: vLLM's own place of a count, and OpenAI's beside it."""
+    shown = run("table", "vllm", VLLM / "chat_emoji.response.json").out.partition("\nFields of VLLM\n")[2]
+    counts = {row.split()[0]: row.split()[1:] for row in shown.splitlines() if row}
+    assert counts["choices[].message.content"] == ["text", "1"]
+    assert counts["choices[].delta.tool_calls"] == ["tool_calls", "0"]
+    paths = [path for path, (place, *_) in counts.items() if place == "usage.cache_write_tokens"]
+    own_path, path = (
+        f"usage.prompt_tokens_details.{name}_tokens" for name in ("created_cache", "cache_write")
+    )
+    assert paths == [own_path, path]
+
+
+def test_a_plugin_without_rows_has_no_list_of_them(run: Run) -> None:
+    shown = run("table", "anthropic", ROOT / "tests/captures/anthropic")
+    assert "message.content" in shown.out
+    assert "Fields of" not in shown.out
 
 
 # Which captures.

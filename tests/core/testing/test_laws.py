@@ -16,14 +16,19 @@ from crosswalk.plugins import (
     FINISH,
     MODEL,
     TEXT,
+    CitationRef,
     ErrorInfo,
     ErrorKind,
+    FieldRow,
     FieldTable,
     FinishReason,
     MappingState,
     ProviderInfo,
     Recognition,
     ResponseDelta,
+    Said,
+    Segment,
+    SegmentType,
     TableDialect,
     TokenLogprob,
     UnknownEventError,
@@ -332,6 +337,39 @@ def test_how_full_a_cache_is_does_not_say_what_was_read_from_it(cached: int, is_
     for others in ([], [one]):
         found = check_capture(registry.mapper("cove"), one, others=others)
         assert {problem.path for problem in found} == (set() if is_filling else {"tokens_cached"})
+
+
+def cited(is_swapped: bool) -> FieldRow:
+    """The row of a quotation, as its first and its last character."""
+
+    def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        first, last = holder.pop(key)
+        notes = (CitationRef("a", None, (last, first) if is_swapped else (first, last)), CitationRef("b"))
+        said.deltas.append(ResponseDelta(segment=Segment(SegmentType.CITATION, annotations=notes)))
+
+    return FieldRow("segments", take)
+
+
+class Quotes(Cove):
+    """It says where its text quotes something."""
+
+    fields = FieldTable({**Cove.fields.rows, "quote": cited(False)})
+
+
+class QuotesBackwards(Cove):
+    fields = FieldTable({**Cove.fields.rows, "quote": cited(True)})
+
+
+@pytest.mark.parametrize(
+    ("plugin", "told"),
+    [(Quotes(), []), (QuotesBackwards(), ["P8 talk, citations: one ends before it begins"])],
+)
+def test_a_citation_ends_after_its_start(plugin: Cove, told: list[str]) -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, "cove")
+    one = Capture("talk", Path("talk.json"), b'{"text":"Hello","why":"stop","quote":[1,3]}')
+    found = check_capture(registry.mapper("cove"), one, checks=["parts within wholes"])
+    assert [*map(str, found)] == told
 
 
 class LeavesASet(Cove):

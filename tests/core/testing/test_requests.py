@@ -11,11 +11,13 @@ import pytest
 from crosswalk import Registry
 from crosswalk.plugins import (
     Adaptation,
+    AdaptationKind,
     CallIds,
     ChatRequest,
     HTTPRequest,
     OpenAIChatDialect,
     UnsupportedRequestError,
+    WayBack,
 )
 from crosswalk.testing import Capture, check_capture
 
@@ -47,6 +49,7 @@ CAPTURES = [
     answer("text", "stop", ASKED, content="Hello."),
     answer("call", "tool_calls", b"not JSON", tool_calls=[CALL]),
     answer("cut", "length", None, content="Hel"),
+    answer("thought", "stop", None, content="It is noon.", reasoning_content="Look at the sun."),
 ]
 
 
@@ -126,6 +129,43 @@ class ForgetsTheConversation(Tern):
         http_request.body["messages"] = http_request.body["messages"][-1:]
 
 
+class AsksWhatIsARule(Tern):
+    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> HTTPRequest | None:
+        for message in http_request.body["messages"]:
+            message["role"] = message["role"].replace("system", "user")
+        return None
+
+
+class SaysThatItHasNoRules(AsksWhatIsARule):
+    """Its server takes no system text, and it says so."""
+
+    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> HTTPRequest:
+        super().changed(http_request, request)
+        return http_request.adapted(Adaptation("messages[0]", AdaptationKind.TOLD, "its engine has no rules"))
+
+
+class Thinks(Tern):
+    """The reasoning goes back under its name."""
+
+    way_back = WayBack(takes_reasoning=True)
+
+
+class ThinksInParts(Thinks):
+    """Each part says what it is."""
+
+    kind: ClassVar[str] = "thought"
+
+    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> None:
+        for message in http_request.body["messages"]:
+            if thought := message.pop("reasoning_content", None):
+                text_part = {"type": "text", "text": message["content"]}
+                message["content"] = [{"type": self.kind, "text": thought}, text_part]
+
+
+class SaysWhatItThinks(ThinksInParts):
+    kind = "text"
+
+
 class Breaks(Tern):
     def changed(self, http_request: HTTPRequest, request: ChatRequest) -> None:
         raise KeyError("messages")
@@ -149,7 +189,15 @@ def found_in(plugin: Any, name: str = "tern") -> list[str]:
 
 @pytest.mark.parametrize(
     "plugin",
-    [Tern(), TakesOtherIds(), NamesWhatItForgets(), RefusesAll()],
+    [
+        Tern(),
+        TakesOtherIds(),
+        NamesWhatItForgets(),
+        SaysThatItHasNoRules(),
+        Thinks(),
+        ThinksInParts(),
+        RefusesAll(),
+    ],
     ids=lambda plugin: type(plugin).__name__,
 )
 def test_a_right_builder_has_no_problem(plugin: Any) -> None:
@@ -171,6 +219,8 @@ def test_a_right_builder_has_no_problem(plugin: Any) -> None:
         (ForgetsTheIdsOfResults(), "the next request has not all of its ids, of calls and of their results"),
         (ForgetsTheConversation(), "text, request: the next request has not all of its text"),
         (ForgetsTheConversation(), "call, request: the next request has not all of its calls"),
+        (AsksWhatIsARule(), "text, request: it says 'Kelp is brown.' as it says 'Is it green?', which has another role"),
+        (SaysWhatItThinks(), "thought, request: the next request says its reasoning as it says its text"),
         (Breaks(), "call, request: provider 'tern': build_request failed"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Tern) else None,

@@ -22,6 +22,7 @@ from crosswalk.plugins import (
     FieldTable,
     FinishReason,
     MappingState,
+    OpenAIChatDialect,
     Recognition,
     ResponseDelta,
     TableDialect,
@@ -130,6 +131,38 @@ class Dated(Heron):
     fields = FieldTable({**Heron.fields.rows, "at": CREATED})
 
 
+class Detailed(Heron):
+    """It counts what it drew."""
+
+    fields = FieldTable(
+        {**Heron.fields.rows, "used.drawn": count("image_output_tokens"), "used.all": count("total_tokens")}
+    )
+
+
+class Summed(Heron):
+    """It says its text twice, and its counts elsewhere."""
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        if "all" in event:
+            event["parts"][0]["text"] = event.pop("all")
+        yield from self.fields.map_delta(event, state)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        event["used"] = {**event.get("used", {}), **event.pop("sum")}
+        return self.fields.map_usage(event, state)
+
+
+class Timed(Heron):
+    """Its engine counts as well, and what that says decides."""
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        event["kept"], event["used"] = event["used"], event.pop("engine_says")
+        return self.fields.map_usage(event, state)
+
+
 def found(plugin: Any, *captures: Capture, check: str = "rows hold") -> list[str]:
     registry = Registry(installed=[], environ={})
     registry.register(plugin, "heron")
@@ -175,6 +208,28 @@ def test_a_count_that_a_later_event_replaces_is_not_tried() -> None:
     assert found(Heron(), counted) == []
 
 
+def test_a_count_of_details_is_read_as_its_row_says() -> None:
+    assert found(Detailed(), WHOLE) == []
+
+
+def test_what_something_else_says_too_is_not_tried() -> None:
+    """Its text is beside the parts as well, and its counts are in another place."""
+    body = b'{"run":"r1","parts":[{"text":"Hello"}],"all":"Hello","why":"stop","sum":{"in":3}}'
+    assert found(Summed(), attrs.evolve(WHOLE, body=body)) == []
+    body = b'{"run":"r1","parts":[{"text":"Hello"}],"why":"stop","sum":{"in":3}}'
+    assert found(Summed(), attrs.evolve(WHOLE, body=body)) == []
+
+
+def test_counts_that_something_else_decides_are_not_tried() -> None:
+    body = WHOLE.body[:-1] + b',"engine_says":{"in":3}}'
+    assert found(Timed(), attrs.evolve(WHOLE, body=body)) == []
+
+
+def test_counts_of_several_events_may_be_summed() -> None:
+    counted = attrs.evolve(STREAM, body=b'{"used":{"in":3}}\n' + STREAM.body + b'{"used":{"in":4}}\n')
+    assert found(WithoutHits(), counted) == []
+
+
 def test_rows_without_a_recording_are_told() -> None:
     registry = Registry(installed=[], environ={})
     registry.register(Heron(), "heron")
@@ -187,7 +242,8 @@ def test_the_rows_of_ollama_are_read_as_they_say() -> None:
     """With an image and calls of ``/api/generate``, of which there is no recording."""
     captures = load_captures(Path(__file__).parents[2] / "captures/ollama")
     mapper = installed.mapper("ollama")
-    assert "the rows message.images, tool_calls, images" in unproven(mapper, captures)
+    missing = next(one for one in unproven(mapper, captures) if one.startswith("the rows "))
+    assert missing.startswith("the rows message.images, tool_calls, images, choices[].message.")
     problems = [check_capture(mapper, one, checks=["rows hold"], others=captures) for one in captures]
     assert [*filter(None, problems)] == []
 
@@ -236,3 +292,94 @@ def test_a_row_by_place_is_tried() -> None:
     registry = Registry(installed=[], environ={})
     registry.register(Ticker(), "ticker")
     assert "the rows [1][].thought" in unproven(registry.mapper("ticker"), TICKS)
+
+
+# OpenAI's chat dialect reads by methods, and states what they take as rows.
+
+
+CHAT = Capture(
+    "chat",
+    Path("chat.json"),
+    b'{"id":"c-1","object":"chat.completion","created":1764500000,"model":"m","choices":[{"index":0,"message":'
+    b'{"role":"assistant","content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":1,'
+    b'"total_tokens":4,"prompt_tokens_details":{"cached_tokens":2}}}',
+)
+CHAT_STREAM = Capture(
+    "chat_stream",
+    Path("chat.sse"),
+    b'data: {"id":"c-1","object":"chat.completion.chunk","created":1764500000,"model":"m","choices":[{"index":1,"delta":'
+    b'{"role":"assistant","content":"Hi"}}]}\n\n'
+    b'data: {"id":"c-1","object":"chat.completion.chunk","created":1764500000,"model":"m","choices":[{"index":0,"delta":'
+    b'{"role":"assistant","content":"Hi"},"finish_reason":"stop"}]}\n\n'
+    b'data: {"id":"c-1","object":"chat.completion.chunk","created":1764500000,"model":"m","choices":[{"index":1,"delta":'
+    b'{"content":"!"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+    stream=True,
+)
+
+
+class Lookalike(OpenAIChatDialect):
+    """A server of OpenAI's dialect, with a count in a place of its own."""
+
+    endpoints = ("/v1/chat/completions",)
+    cached_tokens = (*OpenAIChatDialect.cached_tokens, "hits")
+
+
+class Forgetful(Lookalike):
+    """It takes its count, and forgets it."""
+
+    def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
+        hits = usage.pop("hits", None)
+        return super().usage_info(usage, state) if hits is None else None
+
+
+class Silent(Lookalike):
+    """It takes the reasoning under one of its names, and leaves it out."""
+
+    def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
+        part.pop("reasoning", None)
+        return super().reasoning(part, choice, state)
+
+
+class Chatty(Lookalike):
+    """Its refusals are texts."""
+
+    def choice_deltas(
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterator[ResponseDelta]:
+        part["content"] = (part.get("content") or "") + (part.pop("refusal", None) or "")
+        yield from super().choice_deltas(choice, part, index, state, whole=whole)
+
+
+@pytest.mark.parametrize("capture", [CHAT, CHAT_STREAM])
+def test_a_right_lookalike_has_no_problem(capture: Capture) -> None:
+    assert found(Lookalike(), capture) == []
+
+
+@pytest.mark.parametrize(
+    ("plugin", "messages"),
+    [
+        (Silent(), {"choices[0].message.reasoning: its row says reasoning"}),
+        (Chatty(), {"choices[0].message.refusal: its row says refusal"}),
+        (Forgetful(), {"usage.hits: its row says usage.cached_tokens"}),
+    ],
+)
+def test_a_place_of_a_lookalike_that_no_recording_shows_is_tried(plugin: Any, messages: set[str]) -> None:
+    told = {one.partition("event 1, ")[2].partition(",")[0] for one in found(plugin, CHAT)}
+    assert messages <= told, told
+
+
+def test_it_is_tried_in_a_stream_too() -> None:
+    told = found(Silent(), CHAT_STREAM)
+    assert told == [
+        "P4 chat_stream, event 3, choices[0].delta.reasoning: its row says reasoning, and it is not read as that"
+    ]
+
+
+def test_places_of_a_lookalike_without_a_recording_are_told() -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(Lookalike(), "heron")
+    missing = next(one for one in unproven(registry.mapper("heron"), [CHAT]) if one.startswith("the rows "))
+    assert "choices[].message.function_call" in missing
+    assert "usage.hits" in missing
+    assert "choices[].text" not in missing  # no endpoint of its has one
+    assert "cached_tokens, " not in missing.partition("usage.prompt_tokens_details.")[0]
