@@ -56,7 +56,6 @@ from crosswalk.service.endpoint import (
     resolve,
 )
 from crosswalk.service.http import (
-    AiohttpTransport,
     CallSlots,
     CallWait,
     ClientTransport,
@@ -442,6 +441,8 @@ class LoopDriver:
             return ClientTransport(client, options)
         if client is not None:
             raise ConfigurationError("aiohttp cannot use client=", key="client")
+        from crosswalk.service.over_aiohttp import AiohttpTransport
+
         return AiohttpTransport(options)
 
     def middleware(self, middleware: Middleware) -> Middleware:
