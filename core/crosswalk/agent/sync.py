@@ -152,7 +152,7 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT, OutputT]):
     def stop(self) -> None:
         """Stop the run, from any thread. The iteration over it ends.
 
-        An answer that is streamed ends at once. The run waits for an answer that is not streamed.
+        An answer that is streamed ends at once. The run waits for an answer that is not streamed, and keeps it.
         """
         if not self._loops:
             self._run.stop()
