@@ -760,17 +760,32 @@ class ThreadDriver:
         """Return *steps*, taken in the event loop of the other thread, with the context variables of this one."""
         thread, wait = self._entered_by(steps), _here.wait
         assert wait is not None, "a call takes steps"
+        tasks: list[asyncio.Task[Any] | None] = []  # the one that takes a step, if any
         received: Any = None
+
+        async def step() -> Any:
+            tasks.append(asyncio.current_task())
+            try:
+                return await steps.asend(received)
+            finally:
+                tasks.clear()
+
+        async def close() -> None:
+            for task in filter(None, tasks):
+                task.cancel()
+            await asyncio.gather(*filter(None, tasks), return_exceptions=True)
+            await steps.aclose()
+
         try:
             while True:
                 if not thread.is_elsewhere:
                     raise CrosswalkError("asynchronous middleware cannot wait for a call of its own service")
                 try:
-                    received = yield thread.result(steps.asend(received), wait)
+                    received = yield thread.result(step(), wait)
                 except StopAsyncIteration:
                     return
         finally:
-            closing, _ = thread.begin(steps.aclose())
+            closing, _ = thread.begin(close())
             if wait.is_read_here and thread.is_elsewhere:
                 try:
                     closing.result()
@@ -865,23 +880,20 @@ class _LoopThread:
         return outcome, begun
 
     def result(self, work: Awaitable[T], wait: BlockingWait) -> T:
-        """Return the result of *work*. If this thread is interrupted, *work* is cancelled.
+        """Return the result of *work*.
 
         Raises:
             TimeoutError: *work* was cancelled at the limit of *wait*, or because another thread ended its call.
         """
+        may_end = not wait.is_cancelled  # what begins behind the end of the call is not ended
         outcome, begun = self.begin(work)
-        # What comes behind the end of the call is not ended.
-        is_ended = not wait.is_cancelled and not wait.sees_end(outcome)
+        is_ended = may_end and not wait.sees_end(outcome)
         if is_ended:
             begun.cancel()
         try:
             return outcome.result()  # it may wait further, such as to free what it holds
         except asyncio.CancelledError as error:
             raise (TimeoutError() if is_ended else error) from None
-        except BaseException:
-            begun.cancel()
-            raise
 
 
 async def _until_ended(ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -428,6 +429,37 @@ def test_a_blocking_call_may_end_behind_the_close_of_its_service(server: ReplayS
     for thread in set(threading.enumerate()) - before:
         thread.join()
     assert [loop.is_closed() for loop in loops] == [True, True]
+
+
+def test_ctrl_c_ends_asynchronous_middleware_behind_a_cancelled_answer(server: ReplayServer) -> None:
+    server.add(HELLO_STREAM, Stall(after_events=1))
+    holding, is_pressed, here = Holding(before=False), threading.Event(), threading.get_ident()
+
+    def interrupt(*_: object) -> None:
+        if not is_pressed.is_set():
+            is_pressed.set()
+            raise KeyboardInterrupt
+
+    def press() -> None:
+        holding.waits.wait()
+        while not is_pressed.wait(0.01):
+            signal.pthread_kill(here, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    ctrl_c = threading.Thread(target=press)
+    ctrl_c.start()
+    endpoint = Endpoint("vllm", model="m", base_url=server.url)
+    try:
+        with SyncLLMService(endpoint, middleware=[holding]) as service:
+            events = service.stream(ASK)
+            next(events)
+            with pytest.raises(KeyboardInterrupt):
+                events.cancel()
+    finally:
+        ctrl_c.join()
+        signal.signal(signal.SIGINT, before)
+    assert holding.ended.is_set()
+    assert events.response.finish_reason.value == "cancelled"
 
 
 def test_asynchronous_middleware_cannot_wait_for_its_own_blocking_service(server: ReplayServer) -> None:
