@@ -288,14 +288,10 @@ class ToolPhase:
                 self.record(not_run(call, reason))
 
     async def _run_together(self, calls: list[ToolCall]) -> AsyncGenerator[ToolStep, None]:
-        queue: asyncio.Queue[ToolStep | Exception | None] = asyncio.Queue()
+        queue: asyncio.Queue[ToolStep | None] = asyncio.Queue()
 
         def report(step: ToolStep) -> None:
-            try:
-                self.record(step)
-            except Exception as error:  # raised here too, so that the tool does not run
-                queue.put_nowait(error)
-                raise
+            self.record(step)  # if that raises, the tool does not run
             queue.put_nowait(step)
 
         run = self._runner.run(
@@ -310,10 +306,8 @@ class ToolPhase:
         task.add_done_callback(lambda _: queue.put_nowait(None))
         try:
             while (step := await queue.get()) is not None:
-                if isinstance(step, Exception):
-                    raise step
                 yield step
-            task.result()  # raises an error of a span
+            task.result()  # raises what the session's *save* or a span has raised
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

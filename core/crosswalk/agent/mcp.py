@@ -28,7 +28,8 @@ async def mcp_tools(
     ``async with mcp_tools(StdioServerParameters(command="uvx", args=["mcp-server-time"])) as tools: Agent(service, tools)``
 
     The server checks the arguments, and the model gets its error messages. Images, audio and files of a result keep
-    their type. The tools may run in any task of its event loop. If the server ends, running calls fail, and the next one
+    their type. The tools may run in any task of this event loop, and fail at once in another one, such as that of a
+    :class:`SyncAgent`. If the server ends, running calls fail, and the next one
     connects again: a command is started anew.
 
     Args:
@@ -86,6 +87,7 @@ class _Connection:
 
     def __init__(self, client_of: Callable[[], Any]) -> None:
         self._client_of = client_of
+        self._event_loop = asyncio.get_running_loop()
         self._holder_tasks: list[asyncio.Task[None]] = []
         self._end_event = asyncio.Event()  # of the present one: it is lost, or to be closed
         self._end_event.set()
@@ -95,8 +97,12 @@ class _Connection:
         """Return the result of the client's *method*.
 
         Raises:
-            ToolError: the connection was lost meanwhile. CrosswalkError: there is none.
+            ToolError: the connection was lost meanwhile. CrosswalkError: there is none in this event loop.
         """
+        if asyncio.get_running_loop() is not self._event_loop:
+            raise CrosswalkError(
+                "the connection to the MCP server belongs to another event loop: use its tools there, with Agent"
+            )
         if self._is_closed:
             raise CrosswalkError("the connection to the MCP server is closed: use its tools inside the block")
         if self._end_event.is_set() or self._holder_tasks[-1].done():

@@ -233,6 +233,7 @@ class ToolRunner:
         Raises:
             ResponseValidationError: an item of *calls* is not a tool call. Nothing is run.
             ConfigurationError: *deps* does not have the type that a tool needs. Nothing is run.
+            BaseException: *report* or *trace_tool* has raised it. The calls that still run are cancelled.
         """
         calls = as_tuple(calls)
         for call in calls:
@@ -240,8 +241,11 @@ class ToolRunner:
                 raise ResponseValidationError(f"a runner runs ToolCalls, not {type(call).__name__}")
         self.check_deps(deps)
         hooks = _RunHooks(approve, report, trace_tool, deps)
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run_and_report(call, hooks)) for call in calls]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._run_and_report(call, hooks)) for call in calls]
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
         return tuple(task.result() for task in tasks)
 
     def check_deps(self, deps: object) -> None:

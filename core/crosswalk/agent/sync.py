@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
-from contextvars import copy_context
-from functools import partial
+from collections.abc import Coroutine, Generator, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
 
 from crosswalk.agent.agent import Agent, AgentOptions, AgentRun, RunOptions, Tools
@@ -38,8 +35,8 @@ StepT = TypeVar("StepT", covariant=True)
 class SyncAgent(SyncServiceOwner, Generic[OutputT]):
     """:class:`Agent` without ``await``: the same options and behaviour, with a synchronous service.
 
-    Tools run concurrently, asynchronous ones too, in an event loop that belongs to the run, and in a thread of its own if
-    the calling one has an event loop, as in a notebook. The calling thread blocks while it waits for an answer.
+    Tools run concurrently, asynchronous ones too, in an event loop that belongs to the run. The calling thread blocks, and
+    so does the event loop that it may have already, as in a notebook.
 
     Args:
         service: a service, or an endpoint such as ``"ollama:llama3.2"``.
@@ -126,8 +123,8 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT, OutputT]):
 
     def __init__(self, run: AgentRun[StepT, OutputT]) -> None:
         self._run = run
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._steps = self._all_steps()
+        self._loops: list[asyncio.AbstractEventLoop] = []  # none, or its own after the first step
+        self._steps = _all_steps(run, self._loops)
 
     @property
     def turns(self) -> tuple[AgentTurn, ...]:
@@ -155,14 +152,13 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT, OutputT]):
     def stop(self) -> None:
         """Stop the run, from any thread. The iteration over it ends.
 
-        An answer that is streamed ends at once. The run waits for an answer that is not streamed.
+        An answer that is streamed ends at once. The run waits for an answer that is not streamed, and keeps it.
         """
-        loop = self._loop
-        if loop is None:
+        if not self._loops:
             self._run.stop()
             return
         with suppress(RuntimeError):  # the run has ended meanwhile
-            loop.call_soon_threadsafe(self._run.stop)
+            self._loops[0].call_soon_threadsafe(self._run.stop)
         events = self._run._loop.events
         if events is not None:
             events.blocking.cancel()
@@ -183,60 +179,41 @@ class SyncAgentRun(Iterator[StepT], Generic[StepT, OutputT]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _all_steps(self) -> Generator[StepT, None, None]:
-        self._loop = loop = asyncio.new_event_loop()
-        with _running(loop) as until_done:
-            try:
-                while True:
-                    try:
-                        step = until_done(self._run.__anext__())
-                    except StopAsyncIteration:
-                        return
-                    yield step
-            finally:
-                try:
-                    until_done(self._run.aclose())
-                    until_done(loop.shutdown_asyncgens())
-                finally:
-                    loop.close()
 
-
-@contextmanager
-def _running(loop: asyncio.AbstractEventLoop) -> Iterator[Callable[[Coroutine[Any, Any, Any]], Any]]:
-    """Return what runs coroutines in *loop*: in this thread, or in one of its own if this one has a running loop."""
+def _all_steps(
+    run: AgentRun[StepT, Any], loops: list[asyncio.AbstractEventLoop]
+) -> Generator[StepT, None, None]:
+    """Yield the steps of *run*, taken in an event loop that is added to *loops*."""
+    loop = asyncio.new_event_loop()
+    loops.append(loop)
     try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        yield partial(_run_until_done, loop)
-        return
-
-    def until_done(work: Coroutine[Any, Any, _T]) -> _T:
-        future: Future[_T] | None = None
+        while True:
+            try:
+                step = _run_until_done(loop, run.__anext__())
+            except StopAsyncIteration:
+                return
+            yield step
+    finally:
         try:
-            future = executor.submit(copy_context().run, _run_until_done, loop, work)
-            return future.result()
-        except BaseException:
-            if future is None or not future.done():  # this thread was interrupted
-                loop.call_soon_threadsafe(_cancel_all, loop)
-                wait(
-                    [executor.submit(_run_until_done, loop, asyncio.sleep(0))]
-                )  # behind *work*, if that has begun
-            raise
-
-    with ThreadPoolExecutor(1, "crosswalk agent") as executor:
-        executor.submit(int).result()  # an interruption while it starts leaves nothing in the loop
-        yield until_done
-
-
-def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
-    for task in asyncio.all_tasks(loop):
-        task.cancel()
+            _run_until_done(loop, run.aclose())
+            _run_until_done(loop, loop.shutdown_asyncgens())
+        finally:
+            loop.close()
 
 
 def _run_until_done(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, _T]) -> _T:
-    """Return the result of *work*. If this thread is interrupted, cancel *work* and wait until it has ended."""
+    """Return the result of *work* in *loop*. If this thread is interrupted, cancel *work* and wait until it has ended.
+
+    The event loop that this thread may have already waits meanwhile. No other thread is needed, for which a run that is
+    closed by the garbage collection could wait forever.
+    """
+    outer_loop = asyncio._get_running_loop()
+    outer_task = None if outer_loop is None else asyncio.current_task(outer_loop)
     task = loop.create_task(work)
     try:
+        if outer_loop is not None and outer_task is not None:
+            asyncio._leave_task(outer_loop, outer_task)
+        asyncio._set_running_loop(None)
         return loop.run_until_complete(task)
     except BaseException:
         task.cancel()
@@ -246,6 +223,10 @@ def _run_until_done(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, _
             with suppress(BaseException):
                 loop.run_until_complete(asyncio.wait({task}))
         raise
+    finally:
+        asyncio._set_running_loop(outer_loop)
+        if outer_loop is not None and outer_task is not None:
+            asyncio._enter_task(outer_loop, outer_task)
 
 
 class _AsyncService:

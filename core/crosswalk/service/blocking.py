@@ -5,6 +5,7 @@ The limit of a wait is the argument of ``recv``. Another thread ends a wait by s
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import threading
@@ -22,7 +23,7 @@ from collections.abc import (
     Mapping,
 )
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from copy import copy
 from functools import lru_cache, partial, wraps
 from socket import SHUT_RDWR, socket
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
 
     import httpcore2
     import httpx2
-    from anyio.from_thread import BlockingPortal
     from httpcore2 import NetworkBackend, NetworkStream
 else:
     NetworkBackend = NetworkStream = object  # httpcore2 is loaded only when something is sent
@@ -713,16 +713,18 @@ def _closing(close: Callable[[], None]) -> Callable[[], Awaitable[None]]:
 class ThreadDriver:
     """A :class:`~crosswalk.service.setup.Driver` whose calls wait in the thread that makes them.
 
-    Asynchronous middleware runs in an event loop of a thread of its own, which begins with the first call that needs it.
+    Asynchronous middleware runs in an event loop of a thread of its own. It begins with the first call that needs it, and
+    ends when the service is closed and the last of these calls has ended.
     """
 
     def __init__(self) -> None:
+        self._is_closed = False
+        self._left_threads: list[_LoopThread | None] = []  # of the process from which this one was forked
         self._begin()
 
     def _begin(self) -> None:
         self._mutex = threading.RLock()
-        self._portal: BlockingPortal | None = None
-        self._stack = ExitStack()
+        self._thread: _LoopThread | None = None
         self._process = os.getpid()
 
     def wait(self) -> CallWait:
@@ -756,57 +758,145 @@ class ThreadDriver:
 
     def _stepped(self, steps: AsyncGenerator[Any, Any]) -> Generator[Any, Any, None]:
         """Return *steps*, taken in the event loop of the other thread, with the context variables of this one."""
-        portal = self._started()
+        thread, wait = self._entered_by(steps), _here.wait
+        assert wait is not None, "a call takes steps"
+        tasks: list[asyncio.Task[Any] | None] = []  # the one that takes a step, if any
         received: Any = None
+
+        async def step() -> Any:
+            tasks.append(asyncio.current_task())
+            try:
+                return await steps.asend(received)
+            finally:
+                tasks.clear()
+
+        async def close() -> None:
+            for task in filter(None, tasks):
+                task.cancel()
+            await asyncio.gather(*filter(None, tasks), return_exceptions=True)
+            await steps.aclose()
+
         try:
             while True:
+                if not thread.is_elsewhere:
+                    raise CrosswalkError("asynchronous middleware cannot wait for a call of its own service")
                 try:
-                    received = yield _called(portal, steps.asend(received), _here.wait)
+                    received = yield thread.result(step(), wait)
                 except StopAsyncIteration:
                     return
         finally:
-            _called(portal, steps.aclose())
+            closing, _ = thread.begin(close())
+            if wait.is_read_here and thread.is_elsewhere:
+                try:
+                    closing.result()
+                finally:
+                    thread.leave(steps)
+            else:  # the garbage collector closes a forgotten call. It waits for no thread: it may hold any lock
+                closing.add_done_callback(lambda _: thread.leave(steps))
 
-    def _started(self) -> BlockingPortal:
-        from anyio.from_thread import start_blocking_portal
-
-        if self._process != os.getpid():  # the thread belongs to the parent of this forked process
+    def _entered_by(self, steps: AsyncGenerator[Any, Any]) -> _LoopThread:
+        if self._process != os.getpid():
+            self._left_threads.append(self._thread)  # its event loop is not to be closed here
             self._begin()
         with self._mutex:
-            if self._portal is None:
-                self._portal = self._stack.enter_context(start_blocking_portal(name="crosswalk middleware"))
-            return self._portal
+            if self._thread is None:
+                self._thread = _LoopThread()
+                weakref.finalize(self, self._thread.close).atexit = False
+            thread = self._thread
+            thread.enter(steps)
+            if self._is_closed:  # the call will be refused
+                self.close()
+            return thread
 
     def close(self) -> None:
-        """End the thread of asynchronous middleware."""
+        """End the thread of asynchronous middleware, as soon as no call needs it."""
+        self._is_closed = True
+        if self._process == os.getpid():
+            with self._mutex:
+                thread, self._thread = self._thread, None
+            if thread is not None and thread.close():
+                thread.join()
+
+
+class _LoopThread:
+    """An event loop in a thread of its own, which ends when it is closed and its last user has left."""
+
+    def __init__(self) -> None:
+        ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        self._process = os.getpid()
+        self._mutex = threading.RLock()
+        self._users: set[AsyncGenerator[Any, Any]] = set()  # the garbage collector leaves them alone
+        self._is_closed = False
+        self._begun: set[Future[None]] = set()  # an event loop alone forgets tasks that nobody has
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(_until_ended(ready)), name="crosswalk middleware", daemon=True
+        )
+        self._thread.start()
+        self._loop, self._end_event = ready.result()
+        self.join = self._thread.join
+
+    def enter(self, user: AsyncGenerator[Any, Any]) -> None:
+        """Let it run until *user* leaves."""
         with self._mutex:
-            portal, self._portal = self._portal, None
-        if portal is not None and self._process == os.getpid():
-            self._stack.close()
+            self._users.add(user)
 
+    def leave(self, user: AsyncGenerator[Any, Any]) -> None:
+        """Let it end, if nobody but *user* needs it."""
+        with self._mutex:
+            self._users.remove(user)
+            self._end_if_over()
 
-def _called(portal: BlockingPortal, work: Awaitable[Any], wait: BlockingWait | None = None) -> Any:
-    """Return the result of *work* in the thread of *portal*. If this thread is interrupted, *work* is cancelled.
+    def close(self) -> bool:
+        """Let it end when nobody needs it. Return whether this thread can wait for that now."""
+        if self._process == os.getpid():
+            with self._mutex:
+                self._is_closed = True
+                self._end_if_over()
+        return self.is_elsewhere and not self._users
 
-    Raises:
-        TimeoutError: *work* was cancelled within the limits of *wait*, or because another thread ended its call.
-    """
-    is_over = threading.Event()
+    def _end_if_over(self) -> None:
+        if self._is_closed and not self._users:
+            with suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._end_event.set)
 
-    async def awaited() -> Any:
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is another thread of this process, for which this thread can wait."""
+        return self._thread is not threading.current_thread() and self._process == os.getpid()
+
+    def begin(self, work: Awaitable[T]) -> tuple[Future[T], Future[None]]:
+        """Begin *work*, and return its outcome, and what cancels it."""
+        outcome: Future[T] = Future()
+
+        async def awaited() -> None:
+            try:
+                outcome.set_result(await work)
+            except BaseException as error:  # also what would end the event loop
+                outcome.set_exception(error)
+
+        begun = asyncio.run_coroutine_threadsafe(awaited(), self._loop)
+        self._begun.add(begun)
+        begun.add_done_callback(self._begun.discard)
+        return outcome, begun
+
+    def result(self, work: Awaitable[T], wait: BlockingWait) -> T:
+        """Return the result of *work*.
+
+        Raises:
+            TimeoutError: *work* was cancelled at the limit of *wait*, or because another thread ended its call.
+        """
+        may_end = not wait.is_cancelled  # what begins behind the end of the call is not ended
+        outcome, begun = self.begin(work)
+        is_ended = may_end and not wait.sees_end(outcome)
+        if is_ended:
+            begun.cancel()
         try:
-            return await work
-        finally:
-            is_over.set()
+            return outcome.result()  # it may wait further, such as to free what it holds
+        except asyncio.CancelledError as error:
+            raise (TimeoutError() if is_ended else error) from None
 
-    may_end = wait is not None and not wait.is_cancelled  # what comes behind the end is not ended
-    future = portal.start_task_soon(awaited)
-    if wait is not None and may_end and not wait.sees_end(future):
-        future.cancel()
-        is_over.wait()
-        raise TimeoutError
-    try:
-        return future.result()
-    except BaseException:
-        future.cancel()
-        raise
+
+async def _until_ended(ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]) -> None:
+    end_event = asyncio.Event()
+    ready.set_result((asyncio.get_running_loop(), end_event))
+    await end_event.wait()

@@ -14,13 +14,14 @@ import pytest
 from crosswalk import AudioPart, CrosswalkError, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.agent import (
     Agent,
+    SyncAgent,
     ToolError,
     ToolExecutionResult,
     ToolOutcome,
     ToolRunner,
     mcp_tools,
 )
-from crosswalk.service import Endpoint, LLMService
+from crosswalk.service import Endpoint, LLMService, SyncLLMService
 from crosswalk.testing.replay import Answer, ReplayServer
 
 Run = Callable[..., Any]
@@ -119,6 +120,26 @@ def test_what_a_server_may_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [result.error or result.output for result in results] == [
         *("a\nb", '{"a":1}', "a", "", "no", "the tool failed")
     ]
+
+
+def test_a_tool_fails_at_once_in_another_event_loop(
+    server: ReplayServer, endpoint: Endpoint, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = ModuleType("mcp")
+    module.Client = Client  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "mcp", module)
+    server.add(said(None, ("1", "look", "{}"))).add(said("Done."))
+
+    async def main() -> ToolExecutionResult:
+        async with mcp_tools({"look": given(text("seen"))}) as tools:
+            with SyncLLMService(endpoint) as service:
+                response = SyncAgent(service, tools).answer("?")
+        return response.turns[0].tool_results[0]
+
+    result = asyncio.run(main())
+    assert result.outcome is ToolOutcome.FAILED
+    assert isinstance(result.exception, CrosswalkError)
+    assert "belongs to another event loop" in str(result.exception)
 
 
 @pytest.mark.parametrize("raised", [KeyError("mine"), ExceptionGroup("two", [KeyError("a"), OSError("b")])])

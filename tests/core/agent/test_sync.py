@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from crosswalk import ConfigurationError, StreamEvent
+from crosswalk import ConfigurationError, StreamEvent, ToolCall
 from crosswalk.agent import (
     Agent,
     AgentOutcome,
@@ -197,6 +197,79 @@ def test_ctrl_c_in_a_notebook_stops_the_run(
     finally:
         signal.signal(signal.SIGINT, before)
     assert run.response.outcome is AgentOutcome.CANCELLED
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_ctrl_c_in_a_notebook_ends_the_wait_for_an_answer(
+    server: ReplayServer, service: SyncLLMService, is_streamed: bool
+) -> None:
+    server.add(STREAM, Stall(after_events=0))
+    agent, here, is_pressed = SyncAgent(service), threading.get_ident(), threading.Event()
+    run = agent.stream("?") if is_streamed else agent.run("?")
+
+    def interrupt(*_: object) -> None:
+        if not is_pressed.is_set():
+            is_pressed.set()
+            raise KeyboardInterrupt
+
+    def press() -> None:
+        """Press until it is noticed: a signal just before the thread begins to wait does not end the wait."""
+        server.wait_for(lambda it: bool(it.requests))
+        while not is_pressed.wait(0.01):
+            signal.pthread_kill(here, signal.SIGINT)
+        server.wait_for(lambda it: bool(it.disconnects))
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    ctrl_c = threading.Thread(target=press)
+    ctrl_c.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            in_a_notebook(run.finish)
+    finally:
+        ctrl_c.join()
+        signal.signal(signal.SIGINT, before)
+    assert run.response.outcome is AgentOutcome.CANCELLED
+
+
+@pytest.mark.parametrize("place", [in_a_notebook, lambda cell: cell()])
+def test_a_run_that_is_left_and_forgotten_is_closed_at_once(
+    server: ReplayServer, service: SyncLLMService, said: Said, place: Callable[[Callable[[], Any]], Any]
+) -> None:
+    ended: list[str] = []
+
+    async def forever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append("tool")
+
+    def cell() -> None:
+        for step in SyncAgent(service, [forever]).stream("?", session=session):
+            if isinstance(step, ToolExecutionStart):
+                break
+
+    server.add(Answer.calls(ToolCall("1", "forever", "{}")))
+    session = ChatSession()
+    place(cell)
+    assert ended == ["tool"]
+    assert [turn.role.value for turn in session.messages] == ["user", "assistant", "tool"]
+    server.add(said("42"))
+    assert SyncAgent(service).answer("?", session=session).final_output == "42"
+
+
+def test_a_run_may_move_to_a_notebook(server: ReplayServer, service: SyncLLMService, said: Said) -> None:
+    server.add(said(None, ("1", "listen", "{}"))).add(said(None, ("2", "listen", "{}"))).add(said("42"))
+    run = SyncAgent(service, [listen]).run("?")
+    assert next(run).outcome is None
+    assert in_a_notebook(lambda: next(run)).outcome is None
+    assert run.finish().final_output == "42"
+    left = SyncAgent(service).stream("?")
+    server.add(STREAM, Stall(after_events=8))
+    next(left)
+    in_a_notebook(left.close)
+    server.wait_for(lambda it: bool(it.disconnects))
+    assert left.response.outcome is AgentOutcome.CANCELLED
 
 
 def test_it_wants_a_service_that_blocks(endpoint: Endpoint) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from crosswalk.testing import load_capture
 from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.wire import Limits
+from leaving import collect_garbage
 from pages import ROOT
 from wires import body, chunk, usage
 
@@ -364,6 +367,7 @@ class Holding:
         try:
             await asyncio.Event().wait()
         finally:
+            await asyncio.sleep(0)  # it may wait to free what it holds
             self.ended.set()
 
 
@@ -416,6 +420,108 @@ def test_a_wait_of_asynchronous_middleware_ends_with_the_blocking_call(
     assert events.response.finish_reason.value == ("error" if end == "limit" else "cancelled")
     assert holding.ended.is_set()
     assert not server.requests
+
+
+def test_a_blocking_call_may_end_behind_the_close_of_its_service(server: ReplayServer) -> None:
+    """The thread of its middleware ends with it, and so does that of a call that comes too late."""
+    server.add(HELLO)
+    answered, go = threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def slow(request: ChatRequest) -> AsyncGenerator[ChatRequest, ChatResponse]:
+        loops.append(asyncio.get_running_loop())
+        yield request
+        answered.set()
+        await go.wait()
+
+    before = set(threading.enumerate())
+    service = SyncLLMService(Endpoint("vllm", model="m", base_url=server.url), middleware=[slow])
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(service.complete, ASK)
+        answered.wait()
+        service.close()
+        loops[0].call_soon_threadsafe(go.set)
+        assert answer.result().text == "Hello."
+    with pytest.raises(CrosswalkError, match="the service is closed"):
+        service.complete(ASK)
+    for thread in set(threading.enumerate()) - before:
+        thread.join()
+    assert [loop.is_closed() for loop in loops] == [True, True]
+
+
+def test_ctrl_c_ends_asynchronous_middleware_behind_a_cancelled_answer(server: ReplayServer) -> None:
+    server.add(HELLO_STREAM, Stall(after_events=1))
+    holding, is_pressed, here = Holding(before=False), threading.Event(), threading.get_ident()
+
+    def interrupt(*_: object) -> None:
+        if not is_pressed.is_set():
+            is_pressed.set()
+            raise KeyboardInterrupt
+
+    def press() -> None:
+        holding.waits.wait()
+        while not is_pressed.wait(0.01):
+            signal.pthread_kill(here, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    ctrl_c = threading.Thread(target=press)
+    ctrl_c.start()
+    endpoint = Endpoint("vllm", model="m", base_url=server.url)
+    try:
+        with SyncLLMService(endpoint, middleware=[holding]) as service:
+            events = service.stream(ASK)
+            next(events)
+            with pytest.raises(KeyboardInterrupt):
+                events.cancel()
+    finally:
+        ctrl_c.join()
+        signal.signal(signal.SIGINT, before)
+    assert holding.ended.is_set()
+    assert events.response.finish_reason.value == "cancelled"
+
+
+def test_asynchronous_middleware_cannot_wait_for_its_own_blocking_service(server: ReplayServer) -> None:
+    server.add(HELLO)
+    refusals: list[CrosswalkError] = []
+
+    async def asking(request: ChatRequest) -> AsyncGenerator[ChatRequest, ChatResponse]:
+        try:
+            service.complete(request)
+        except CrosswalkError as error:
+            refusals.append(error)
+        yield request
+
+    endpoint = Endpoint("vllm", model="m", base_url=server.url)
+    with SyncLLMService(endpoint, middleware=[asking]) as service:
+        assert service.complete(ASK).text == "Hello."
+    assert [str(error) for error in refusals] == [
+        "asynchronous middleware cannot wait for a call of its own service"
+    ]
+
+
+def test_asynchronous_middleware_of_a_forgotten_blocking_call_is_closed(server: ReplayServer) -> None:
+    server.add(HELLO_STREAM, Stall(after_events=1))
+    is_closed, go = threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    async def holding(request: ChatRequest) -> AsyncGenerator[ChatRequest, ChatResponse]:
+        loops.append(asyncio.get_running_loop())
+        try:
+            yield request
+        finally:
+            await go.wait()
+            is_closed.set()
+
+    before = set(threading.enumerate())
+    service = SyncLLMService(Endpoint("vllm", model="m", base_url=server.url), middleware=[holding])
+    events = service.stream(ASK)
+    next(events)
+    del events, service
+    collect_garbage()  # does not wait
+    loops[0].call_soon_threadsafe(go.set)
+    is_closed.wait()
+    for thread in set(threading.enumerate()) - before:
+        thread.join()
 
 
 def test_an_answer_stays_whole_if_the_call_is_cancelled_behind_it(server: ReplayServer) -> None:

@@ -327,9 +327,13 @@ from crosswalk.service import ChatRequest, Endpoint, SyncLLMService
 def asked():
     return service.complete(ChatRequest("hi")).text
 
+async def passing(request):
+    yield request
+
 service = SyncLLMService(
     Endpoint("vllm", model="m", base_url=sys.argv[1]),
     settings=Settings(),
+    middleware=[passing],
     client_options={"verify": False, **eval(sys.argv[2])},
 )
 assert asked() == "Hello."
