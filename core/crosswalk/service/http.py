@@ -10,7 +10,7 @@ import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from io import BytesIO
@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, StreamTooLargeError
+from crosswalk.plain_errors import interruption_of
 from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 
 if TYPE_CHECKING:
@@ -57,14 +58,12 @@ class CallWait(ABC):
         is_new: whether the request has opened a connection.
         has_received: whether bytes have come since the request was written, or ``None`` if nobody knows: over HTTP/2, over
             aiohttp, and over a connection or a transport of the application's.
-        lock: held while the call is read.
         now: the clock of the limits, in seconds.
         resent: the number of times that the request was sent once more, over another connection.
     """
 
     is_cancelled = is_late = is_new = False
     has_received: bool | None = None
-    lock: AbstractAsyncContextManager[None]
     now: Callable[[], float]
     resent = 0
     _deadline: float | None = None
@@ -84,6 +83,10 @@ class CallWait(ABC):
     def end(self) -> None:
         """End the call."""
 
+    def tear(self) -> None:
+        """Note that a signal has interrupted the call, and may have damaged what it uses."""
+        return
+
     @abstractmethod
     def is_here(self) -> bool:
         """Return whether the call began here."""
@@ -91,6 +94,10 @@ class CallWait(ABC):
     @abstractmethod
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises if it is late, at the time *deadline*, and if the caller ends it."""
+
+    @abstractmethod
+    async def alone(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of *work*, which reads the call: nobody else does meanwhile."""
 
     def begin_step(self, seconds: float | None, error_type: type[StepTimeout]) -> None:
         """Bound the present wait further until :meth:`end_step`, or else raise an error of this type."""
@@ -120,7 +127,7 @@ class TimedWait(CallWait):
     """The waits of one call in an event loop. One timer serves all of them: it is set again only when it rings."""
 
     def __init__(self) -> None:
-        self.lock = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self.now = time.monotonic  # until it begins
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -165,6 +172,14 @@ class TimedWait(CallWait):
             if self.is_late:
                 task.uncancel()
 
+    async def alone(self, work: Callable[[], Awaitable[T]]) -> T:
+        """See :class:`CallWait`."""
+        await self._lock.acquire()
+        try:
+            return await work()
+        finally:
+            self._lock.release()
+
     def begin_step(self, seconds: float | None, error_type: type[StepTimeout]) -> None:
         """See :class:`CallWait`."""
         super().begin_step(seconds, error_type)
@@ -172,8 +187,11 @@ class TimedWait(CallWait):
 
     async def pause(self, seconds: float) -> None:
         """Wait for this time, or until the caller ends it."""
-        with suppress(TimeoutError):  # the caller ended it
+        try:
             await self.within(None, asyncio.sleep(seconds))
+        except TimeoutError:
+            if not self.is_late:  # the caller did not end it
+                raise
 
     def nested(self, work: Awaitable[T]) -> Awaitable[T]:
         """See :class:`Nested`."""
@@ -685,8 +703,8 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
             try:
                 # A redirect would carry the key to an unknown address.
                 response = await client.send(request, stream=True, follow_redirects=False)
-            except (httpx2.NetworkError, httpx2.RemoteProtocolError):
-                if not trace.may_repeat:
+            except (httpx2.NetworkError, httpx2.RemoteProtocolError) as error:
+                if not trace.may_repeat or interruption_of(error) is not None:
                     raise
                 wait.resent += 1
             else:
@@ -1054,7 +1072,8 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
                 is_unanswered = isinstance(failure, httpx2.NetworkError) and isinstance(
                     getattr(failure.__cause__, "message", ""), str
                 )
-                if wait.is_new or not (is_unanswered and sending.may_repeat):
+                may_repeat = is_unanswered and not wait.is_new and sending.may_repeat
+                if not may_repeat or interruption_of(error) is not None:
                     raise failure  # noqa: B904  # it has its cause
                 wait.resent += 1
             else:
