@@ -41,9 +41,9 @@ from crosswalk.service.http import (
     TracedSending,
     Transport,
     check_client,
-    client_arguments,
     decoded,
     environment_proxies,
+    made_client,
     proxy_for,
     refused,
     with_context,
@@ -462,8 +462,7 @@ class BlockingTransport:
             if not self._is_plain and self._client is None:
                 import httpx2
 
-                with refused(httpx2.InvalidURL):
-                    self._client = httpx2.Client(**client_arguments(self._options, httpx2.HTTPTransport))
+                self._client = made_client(httpx2.Client, httpx2.HTTPTransport, self._options)
 
     async def send(
         self,

@@ -674,8 +674,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
         import httpx2  # only when something is sent: it takes as long to load as all of Crosswalk
 
         anyio.run(anyio.sleep, 0)  # loads what the first request would load in the event loop
-        with refused(httpx2.InvalidURL):
-            return httpx2.AsyncClient(**client_arguments(self._options, httpx2.AsyncHTTPTransport))
+        return made_client(httpx2.AsyncClient, httpx2.AsyncHTTPTransport, self._options)
 
     async def _close(self, client: httpx2.AsyncClient) -> None:
         await client.aclose()
@@ -814,6 +813,39 @@ def check_client(
         raise ConfigurationError(
             f"client_options: httpx2.{name} has no option {unknown_options[0]!r:.60}", key="client_options"
         )
+
+
+def made_client(client_type: Callable[..., C], transport_type: type[Any], options: Mapping[str, Any]) -> C:
+    """Return a client of httpx2 of this type with *options*, and transports of *transport_type*.
+
+    Raises:
+        ConfigurationError: it refuses them. It names the one that it refuses alone.
+    """
+    import httpx2
+
+    wrong_option: str | None = None
+    error_types = (TypeError, ValueError, AttributeError, OSError, httpx2.InvalidURL)
+    with refused(*error_types):
+        try:
+            return _tried(client_type(**client_arguments(options, transport_type)), transport_type, options)
+        except error_types:
+            for name, value in options.items():
+                try:
+                    _tried(client_type(**with_context({name: value})), transport_type, {name: value})
+                except error_types:
+                    wrong_option = name
+            if wrong_option is None:
+                raise
+    raise ConfigurationError(f"client_options: httpx2 refuses {wrong_option!r}", key=wrong_option)
+
+
+def _tried(client: C, transport_type: type[Any], options: Mapping[str, Any]) -> C:
+    """Return *client*, whose *options* can make a request. Raises what httpx2 would raise later."""
+    maker: Any = client
+    maker.build_request("GET", "http://server.invalid")
+    for name in vars(transport_type).keys() & {"handle_request", "handle_async_request"}:
+        getattr(options.get("transport") or transport_type, name)
+    return client
 
 
 def client_arguments(options: Mapping[str, Any], transport_class: Callable[..., Any]) -> dict[str, Any]:
