@@ -21,10 +21,10 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import ExitStack, suppress
 from copy import copy
-from functools import lru_cache, partial, wraps
+from functools import cache, lru_cache, partial, wraps
 from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -224,9 +224,10 @@ class BlockingWait(CallWait):
             return step(*arguments)
         except BaseException as error:
             interruption = interruption_of(error) if isinstance(error, Exception) else error
-            if interruption is None:
+            if interruption is None and not self.is_cancelled:
                 raise
-            self._interrupted(interruption)
+            if interruption is not None:
+                self._interrupted(interruption)
             raise _ended() from None
         finally:
             # Or cancel() could shut a connection down that the pool has given to another call.
@@ -256,9 +257,15 @@ _GRAIN: Final = 0.001
 
 
 def _ended() -> Exception:
+    """Return the error of a wait that was ended. Observers of the client see that nothing has failed."""
+    return _ended_type()("the call was ended")
+
+
+@cache
+def _ended_type() -> type[Exception]:
     import httpcore2
 
-    return httpcore2.ReadError("the call was ended")
+    return type("CallEnded", (httpcore2.ReadError, CancelledError), {})
 
 
 def _too_late() -> Exception:
