@@ -830,8 +830,9 @@ def made_client(client_type: Callable[..., C], transport_type: type[Any], option
             return _tried(client_type(**client_arguments(options, transport_type)), transport_type, options)
         except error_types:
             for name, value in options.items():
+                alone = {"verify": False, "trust_env": False, name: value}
                 try:
-                    _tried(client_type(**with_context({name: value})), transport_type, {name: value})
+                    _tried(client_type(**with_context(alone)), transport_type, alone)
                 except error_types:
                     wrong_option = name
             if wrong_option is None:

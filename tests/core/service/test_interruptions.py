@@ -203,6 +203,13 @@ def test_no_other_call_is_hurt(server: ReplayServer) -> None:
         assert service.complete(ASK).text == "Hello."
 
 
+def test_an_alarm_while_the_answer_is_closed(server: ReplayServer, service: SyncLLMService) -> None:
+    server.add(WHOLE, times=None)
+    with alarm(TimeoutError, begins("_response_closed")), pytest.raises(TimeoutError, match="the alarm"):
+        service.complete(ASK)
+    assert service.complete(ASK).text == "Hello."
+
+
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, TimeoutError])
 @pytest.mark.parametrize("step", [("return", "__enter__"), ("call", "__exit__")])
 def test_a_lock_that_an_interruption_leaves_taken_is_not_waited_for(

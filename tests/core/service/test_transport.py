@@ -159,6 +159,13 @@ def test_options_that_the_client_refuses(service_of: Make, options: dict[str, An
     assert "secret" not in str(raised.value)
 
 
+def test_no_option_is_blamed_for_the_environment(service_of: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/no/such/file")
+    message = "client_options, or a proxy of the environment: httpx2 refuses them"
+    with pytest.raises(ConfigurationError, match=message):
+        ask(service_of(NOWHERE, client_options={"http2": False}))
+
+
 @pytest.mark.parametrize("name", ["limits", "transport"])
 def test_options_that_the_blocking_client_refuses(name: str) -> None:
     with (
