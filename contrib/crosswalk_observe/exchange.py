@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
@@ -560,8 +561,14 @@ class WatchedExchange:
 
     @_guarded
     def failed(self, error: BaseException) -> None:
-        """Report that *error* ended the exchange. A cancellation or interruption means that the application abandoned it."""
-        if isinstance(error, Exception):
+        """Report that *error* ended the exchange. A cancellation or interruption means that the application abandoned it.
+
+        So does an error that has a cancellation as its cause.
+        """
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, CancelledError):
+            cause = cause.__cause__
+        if isinstance(error, Exception) and cause is None:
             self._end(error=error)
         else:  # cancelled, interrupted, or a generator that is closed
             self.abandoned()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from types import FrameType
 from typing import Any, Final
 
 _FACES: Final = {
@@ -139,3 +141,42 @@ class DetectionError(CrosswalkError, LookupError):
         self.candidates = tuple(candidates)
         self.known = tuple(known)
         self.broken = tuple(broken)
+
+
+def interruption_of(error: BaseException) -> BaseException | None:
+    """Return what a signal's handler has raised, if *error* is that or came of it, such as an alarm's ``TimeoutError``.
+
+    Python hands a handler the frame that it interrupts, so a traceback shows a handler by its argument: the frame in front
+    of its own. An error that a caller of this work handles at present has reached that caller, and does not count.
+    """
+    running: list[FrameType] = []
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        running.append(frame)
+        frame = frame.f_back
+    seen: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        trace = following.__traceback__
+        if seen and trace is not None and trace.tb_frame in running:
+            return None
+        seen.add(id(following))
+        while trace is not None and trace.tb_next is not None:
+            frame, trace = trace.tb_frame, trace.tb_next
+            if any(argument is frame for argument in _arguments(trace.tb_frame)):
+                return following
+        following = following.__cause__ or following.__context__
+    return None
+
+
+def _arguments(frame: FrameType) -> Iterator[Any]:
+    code, values = frame.f_code, frame.f_locals
+    for name in code.co_varnames[: code.co_argcount]:
+        yield values.get(name)
+    if code.co_flags & _TAKES_MORE:
+        more = values.get(code.co_varnames[code.co_argcount + code.co_kwonlyargcount])
+        yield from more if isinstance(more, tuple) else ()
+
+
+_TAKES_MORE: Final = 4
+"""The flag of code with an argument ``*more``: ``inspect.CO_VARARGS``, which takes long to load."""

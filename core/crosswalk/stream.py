@@ -213,6 +213,7 @@ class OwnSource(Source, AsyncIterator[ResponseDelta]):
         self._busy_future: asyncio.Future[None] | None = (
             None  # done once that delta has come, or it has been closed
         )
+        self._cancel_count = 0  # of that task, before it waited
         self._is_stopped = False  # by another task than its reader
         self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -231,6 +232,7 @@ class OwnSource(Source, AsyncIterator[ResponseDelta]):
         if self.state is StreamState.ACTIVE:
             task = self._reader = asyncio.current_task()
             assert task is not None, "coroutines run in tasks"
+            self._cancel_count = task.cancelling()
             self._loop = loop = task.get_loop()
             busy = self._busy_future = loop.create_future()
             try:
@@ -259,9 +261,11 @@ class OwnSource(Source, AsyncIterator[ResponseDelta]):
     async def stop(self, failure: CrosswalkError) -> None:
         """Stop reading and close. The consumer gets *failure*, unless the final delta has been read."""
         self._end_by(failure)
-        if self._reader is not None and not self._is_stopped:
+        reader = self._reader
+        # A second cancellation would cut short what a source does to end after the first.
+        if reader is not None and not self._is_stopped and reader.cancelling() == self._cancel_count:
             self._is_stopped = True
-            self._reader.cancel()
+            reader.cancel()
         await self._wait_for_others()
         await self._close()
 

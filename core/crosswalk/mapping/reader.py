@@ -39,7 +39,7 @@ from crosswalk.mapping.event import (
     texts_of,
 )
 from crosswalk.mapping.failures import error_delta, error_info, read_error_body
-from crosswalk.plugin.registry import Mapper
+from crosswalk.plugin.registry import Mapper, is_cancellation
 from crosswalk.plugin.state import MappingState
 from crosswalk.text import Redact, may_log_content, shortened
 from crosswalk.types.answer import ChoiceDraft
@@ -811,8 +811,8 @@ class Reader:
         yield
 
     def _damaged(self, error: Exception) -> PluginError:
-        """Return the error for a state without a valid response. An error of the caller's own function is raised."""
-        if error in self._caller_errors:
+        """Return the error for a state without a valid response. An error of the caller's, or of an alarm, is raised."""
+        if error in self._caller_errors or is_cancellation(error):
             raise error
         text = str(error) if isinstance(error, ResponseValidationError) else type(error).__name__
         return self._event_mapper.mapper.broken(

@@ -26,6 +26,7 @@ from crosswalk.errors import (
     UnknownProviderError,
 )
 from crosswalk.lazy import pattern
+from crosswalk.plain_errors import interruption_of
 from crosswalk.plugin.hooks import (
     API,
     API_MINOR,
@@ -388,9 +389,16 @@ def _of_opened(recognizes: Hook, info: ProviderInfo) -> Hook:
 
 
 def is_cancellation(error: BaseException) -> bool:
-    """Whether *error* ends the program or a task, and is not a fault of a plugin. Does not import asyncio."""
+    """Whether *error* ends the program, a task, or what a signal interrupts, and is not a fault of a plugin.
+
+    Does not import asyncio.
+    """
     names = {kind.__name__ for kind in type(error).__mro__}
-    return isinstance(error, KeyboardInterrupt) or not names.isdisjoint({"CancelledError", "Cancelled"})
+    return (
+        isinstance(error, KeyboardInterrupt)
+        or not names.isdisjoint({"CancelledError", "Cancelled"})
+        or interruption_of(error) is not None
+    )
 
 
 def implements(manager: pluggy.PluginManager, name: str) -> bool:

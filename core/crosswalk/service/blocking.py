@@ -22,14 +22,15 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from copy import copy
-from functools import lru_cache, partial, wraps
+from functools import cache, lru_cache, partial, wraps
 from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.plain_errors import interruption_of
 from crosswalk.request import ChatRequest
 from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 from crosswalk.service.http import (
@@ -41,9 +42,9 @@ from crosswalk.service.http import (
     TracedSending,
     Transport,
     check_client,
-    client_arguments,
     decoded,
     environment_proxies,
+    made_client,
     proxy_for,
     refused,
     with_context,
@@ -103,33 +104,17 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     raise CrosswalkError("something of this call waits for an event loop: use LLMService")
 
 
-class _CallLock:
-    """A lock that a coroutine takes as an asynchronous one. A signal's handler may ask who has it."""
+class BlockingWait(CallWait):
+    """The waits of one call in the thread that makes it.
+
+    Attributes:
+        pool_use: the use of a connection by its last request.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._owner: int | None = None
-
-    @property
-    def is_mine(self) -> bool:
-        return self._owner == threading.get_ident()
-
-    async def __aenter__(self) -> None:
-        self._lock.acquire()
-        self._owner = threading.get_ident()
-
-    async def __aexit__(self, *_: object) -> None:
-        self._owner = None
-        self._lock.release()
-
-
-class BlockingWait(CallWait):
-    """The waits of one call in the thread that makes it."""
-
-    lock: _CallLock
-
-    def __init__(self) -> None:
-        self.lock = _CallLock()
+        self._reader: int | None = None  # the thread that has it
+        self.pool_use: _PoolUse | None = None
         self.now = time.monotonic
         self._socket: socket | None = None  # of the connection at which its thread waits now
         self._bell: threading.Event | None = None
@@ -142,6 +127,11 @@ class BlockingWait(CallWait):
     def end(self) -> None:
         """End the call."""
 
+    def tear(self) -> None:
+        """See :class:`CallWait`."""
+        if self.pool_use is not None:
+            self.pool_use.tear()
+
     def is_here(self) -> bool:
         """Return whether the call began in this process."""
         return self._process == os.getpid()
@@ -149,7 +139,16 @@ class BlockingWait(CallWait):
     @property
     def is_read_here(self) -> bool:
         """Whether this thread reads the call now. A signal's handler has interrupted it, or it has called an observer."""
-        return self.lock.is_mine
+        return self._reader == threading.get_ident()
+
+    async def alone(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of *work*, which no other thread does meanwhile."""
+        with self._lock:  # not in steps of Python: a signal between them would leave it taken for ever
+            self._reader = threading.get_ident()
+            try:
+                return await work()
+            finally:
+                self._reader = None
 
     def nested(self, work: Awaitable[T]) -> Awaitable[T]:
         """Return *work* itself: :func:`run` leaves the event loop of this thread alone."""
@@ -161,7 +160,14 @@ class BlockingWait(CallWait):
         outer_wait, _here.wait = _here.wait, self
         try:
             return await work
+        except StopAsyncIteration:  # the end of an answer
+            raise
         except Exception as error:
+            interruption = interruption_of(error)
+            if interruption is not None:
+                self._interrupted(interruption)
+                self.tear()
+                raise
             self.is_late = self._deadline is not None and self.now() >= self._deadline - _GRAIN
             if self.is_late and self._step_error is not None:
                 raise self._step_error from error
@@ -217,10 +223,11 @@ class BlockingWait(CallWait):
                 raise _ended()
             return step(*arguments)
         except BaseException as error:
-            interruption = _interruption(error)
-            if interruption is None:
+            interruption = interruption_of(error) if isinstance(error, Exception) else error
+            if interruption is None and not self.is_cancelled:
                 raise
-            self._interrupted(interruption)
+            if interruption is not None:
+                self._interrupted(interruption)
             raise _ended() from None
         finally:
             # Or cancel() could shut a connection down that the pool has given to another call.
@@ -249,27 +256,16 @@ _GRAIN: Final = 0.001
 """The shortest wait, in seconds, and the grain of the clock at its end."""
 
 
-def _interruption(error: BaseException) -> BaseException | None:
-    """Return what has interrupted the wait that raised *error*, such as an alarm's ``OSError``, else ``None``."""
-    if not isinstance(error, Exception):
-        return error
-    cause = error if isinstance(error, OSError) else error.__cause__
-    trace = cause.__traceback__ if isinstance(cause, OSError) else None
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None or trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] in _NETWORK_MODULES:
-        return None
-    return cause
-
-
-_NETWORK_MODULES: Final = frozenset({"httpcore2", "socket", "ssl", "selectors", "encodings", "idna"})
-"""The modules in which the network's own errors arise. They come from functions of the system, which have no frames."""
-
-
 def _ended() -> Exception:
+    """Return the error of a wait that was ended. Observers of the client see that nothing has failed."""
+    return _ended_type()("the call was ended")
+
+
+@cache
+def _ended_type() -> type[Exception]:
     import httpcore2
 
-    return httpcore2.ReadError("the call was ended")
+    return type("CallEnded", (httpcore2.ReadError, CancelledError), {})
 
 
 def _too_late() -> Exception:
@@ -473,8 +469,7 @@ class BlockingTransport:
             if not self._is_plain and self._client is None:
                 import httpx2
 
-                with refused(httpx2.InvalidURL):
-                    self._client = httpx2.Client(**client_arguments(self._options, httpx2.HTTPTransport))
+                self._client = made_client(httpx2.Client, httpx2.HTTPTransport, self._options)
 
     async def send(
         self,
@@ -503,8 +498,8 @@ class BlockingTransport:
             outer_wait, _here.wait = _here.wait, wait
             try:
                 return send_once(sending)
-            except lost_errors:
-                if wait.is_cancelled or not sending.may_repeat:
+            except lost_errors as error:
+                if wait.is_cancelled or not sending.may_repeat or interruption_of(error) is not None:
                     raise
                 wait.resent += 1
             finally:
@@ -525,15 +520,16 @@ class BlockingTransport:
         connect_seconds = sending.timeouts.connect
         limits = {"connect": connect_seconds, "write": connect_seconds, "read": None, "pool": None}
         sending.begin()
-        response = pool.handle_request(
-            httpcore2.Request(
-                sending.method,
-                target,
-                headers=[*sent_headers.items()],
-                content=sending.content,
-                extensions={"timeout": limits},
-            )
+        request = httpcore2.Request(
+            sending.method,
+            target,
+            headers=[*sent_headers.items()],
+            content=sending.content,
+            extensions={"timeout": limits},
         )
+        use = sending.wait.pool_use = _PoolUse(pool, request)
+        response = pool.handle_request(request)
+        use.close = response.close
         if sending.is_answered_early:
             response.close()
             sending.was_kept = False
@@ -544,7 +540,10 @@ class BlockingTransport:
             response_headers[key] = f"{response_headers[key]}, {text}" if key in response_headers else text
         chunks = _Chunks(iter(response.iter_stream()))
         return HTTPAnswer(
-            response.status, response_headers, decoded(chunks, response_headers), _closing(response.close)
+            response.status,
+            response_headers,
+            decoded(chunks, response_headers),
+            use.aclose,
         )
 
     def _new_target(self, address: str) -> tuple[httpcore2.ConnectionPool, httpcore2.URL, bytes]:
@@ -578,8 +577,19 @@ class BlockingTransport:
             "keepalive_expiry": KEPT_SECONDS,
             "network_backend": _WaitingBackend(),
         }
-        if address is None:
-            return httpcore2.ConnectionPool(**pool_options)
+        pool = (
+            httpcore2.ConnectionPool(**pool_options)
+            if address is None
+            else self._proxied(address, pool_options)
+        )
+        # Its own lock is taken in steps of Python: a signal between them would leave it taken for ever.
+        pool._optional_thread_lock = threading.RLock()  # type: ignore[assignment]
+        return pool
+
+    def _proxied(self, address: str, pool_options: Mapping[str, Any]) -> httpcore2.ConnectionPool:
+        import httpcore2
+        import httpx2
+
         proxy = httpx2.Proxy(address)
         url = httpcore2.URL(
             scheme=proxy.url.raw_scheme,
@@ -635,6 +645,42 @@ class BlockingTransport:
 def _close_all(pools: dict[str | None, httpcore2.ConnectionPool]) -> None:
     for pool in pools.values():
         pool.close()
+
+
+class _PoolUse:
+    """The use of a connection of *pool* by *request*.
+
+    Attributes:
+        close: closes the answer, once it has begun.
+    """
+
+    close: Callable[[], None]
+
+    def __init__(self, pool: httpcore2.ConnectionPool, request: httpcore2.Request) -> None:
+        self._pool, self._request = pool, request
+        self._is_over = False
+
+    async def aclose(self) -> None:
+        """End it, with the answer."""
+        if not self._is_over:
+            try:
+                self.close()
+            except BaseException:
+                self.tear()
+                raise
+
+    def tear(self) -> None:
+        """End it, since a signal has interrupted it. Neither the request nor its connection stays in the pool.
+
+        Other connections that no call uses go as well: the interruption may have left the lock of one taken.
+        """
+        pool, self._is_over = self._pool, True
+        with pool._optional_thread_lock:
+            pool._requests[:] = [each for each in pool._requests if each.request is not self._request]
+            used_connections = [each.connection for each in pool._requests]
+            for connection in pool.connections:
+                if connection not in used_connections:
+                    connection.close()
 
 
 class _BlockingSending(TracedSending):

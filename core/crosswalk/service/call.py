@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Any, Final, Self
 
 import attrs
@@ -22,6 +22,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
 )
 from crosswalk.mapping.reader import Reader
+from crosswalk.plain_errors import interruption_of
 from crosswalk.request import Asked, ChatRequest, as_request
 from crosswalk.service.endpoint import (
     CANCELLED,
@@ -369,6 +370,7 @@ class Attempt:
         """Return the failure of a wait under the limit *limit_name*, ended by *error*. Raises *error* if it is none."""
         if self._wait.is_cancelled:
             return self.cancelled()
+        _raise_interruption(error)
         if self._wait.is_late and not isinstance(error, StepTimeout):
             failure = self._broken(_too_late(limit_name, self._setup.timeouts))
             return (
@@ -422,6 +424,13 @@ class Attempt:
             content_type=self.content_type,
         )
         return Reader(self._route.mapper, options)
+
+
+def _raise_interruption(error: Exception) -> None:
+    """Raise what a signal's handler has raised, if *error* came of it."""
+    interruption = interruption_of(error)
+    if interruption is not None:
+        raise interruption from None
 
 
 def _too_late(limit_name: str, timeouts: Timeouts) -> ErrorInfo:
@@ -638,13 +647,15 @@ class EventStream(AsyncIterator[StreamEvent]):
         self._wait.cancel()
         if self._wait.is_read_here:
             return  # it ends when the reading goes on
-        async with self._wait.lock:
-            try:
-                async for batch in self._source:
-                    self.ready.extend(batch)
-            except CrosswalkError as error:
-                if error is not self._error:  # which ``response`` tells
-                    raise
+        await self._wait.alone(self._read_rest)
+
+    async def _read_rest(self) -> None:
+        try:
+            async for batch in self._source:
+                self.ready.extend(batch)
+        except CrosswalkError as error:
+            if error is not self._error:  # which ``response`` tells
+                raise
 
     async def end(self) -> None:
         """Like :meth:`cancel`, by the service that is being closed. A stream of another event loop is left alone."""
@@ -667,9 +678,11 @@ class EventStream(AsyncIterator[StreamEvent]):
         Raises:
             StopAsyncIteration: there are no more events. CrosswalkError: as from :meth:`__anext__`.
         """
-        async with self._wait.lock:
-            if not self.ready:
-                self.ready.extend(await self._wait.nested(self._source.__anext__()))
+        await self._wait.alone(self._read_batch)
+
+    async def _read_batch(self) -> None:
+        if not self.ready:
+            self.ready.extend(await self._wait.nested(self._source.__anext__()))
 
     def _as_shown(self, request: ChatRequest) -> ChatRequest:
         return altered(request, stream=True) if self._shows_events and not request.stream else request
@@ -745,8 +758,11 @@ class EventStream(AsyncIterator[StreamEvent]):
                 except CrosswalkError as unresolved:
                     failures = {} if self._wait.is_cancelled else {0: not_sent(unresolved)}
             if setup.slots is not None and not self._wait.is_cancelled:
-                with suppress(TimeoutError):  # it was cancelled, which is seen below
+                try:
                     await setup.slots.take(self._wait)
+                except TimeoutError:
+                    if not self._wait.is_cancelled:
+                        raise
             if not failures and not self._wait.is_cancelled:
                 self._prepared_requests, failures = prepared(setup, self._request)
             retries = RetryState(
@@ -794,7 +810,12 @@ class EventStream(AsyncIterator[StreamEvent]):
             if not self._has_ended:
                 # Anything but an Exception comes from a cancelled task, or from a consumer that left.
                 attempt = self._attempt
-                failure = attempt.crashed(error) if isinstance(error, Exception) else attempt.cancelled()
+                if isinstance(error, Exception) and interruption_of(error) is None:
+                    failure = attempt.crashed(error)
+                else:
+                    failure = attempt.cancelled()
+                    if not isinstance(error, GeneratorExit):
+                        self._wait.tear()
                 if self._is_trying:
                     self._record(failure)
                 self._end(failure.response, error)
@@ -856,6 +877,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                     raw_event = attempt.reader.last_event() if self._adds_raw_events else None
                     events += self._maker.events(delta, raw_event)
         except CrosswalkError as error:
+            _raise_interruption(error)
             failure = attempt.unread(error, has_read=self._has_read)
             if not isinstance(error, IncompleteStreamError) or isinstance(error.__cause__, InvalidJSONError):
                 self._unreadable_number = len(attempt.reader.frames) - 1

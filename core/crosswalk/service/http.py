@@ -10,7 +10,7 @@ import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial
 from ipaddress import ip_address, ip_network
@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, StreamTooLargeError
+from crosswalk.plain_errors import interruption_of
 from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 
 if TYPE_CHECKING:
@@ -54,14 +55,12 @@ class CallWait(ABC):
         is_new: whether the request has opened a connection.
         has_received: whether bytes have come since the request was written, or ``None`` if nobody knows: over HTTP/2, over
             aiohttp, and over a connection or a transport of the application's.
-        lock: held while the call is read.
         now: the clock of the limits, in seconds.
         resent: the number of times that the request was sent once more, over another connection.
     """
 
     is_cancelled = is_late = is_new = False
     has_received: bool | None = None
-    lock: AbstractAsyncContextManager[None]
     now: Callable[[], float]
     resent = 0
     _deadline: float | None = None
@@ -81,6 +80,10 @@ class CallWait(ABC):
     def end(self) -> None:
         """End the call."""
 
+    def tear(self) -> None:
+        """Note that a signal has interrupted the call, and may have damaged what it uses."""
+        return
+
     @abstractmethod
     def is_here(self) -> bool:
         """Return whether the call began here."""
@@ -88,6 +91,10 @@ class CallWait(ABC):
     @abstractmethod
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises if it is late, at the time *deadline*, and if the caller ends it."""
+
+    @abstractmethod
+    async def alone(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of *work*, which reads the call: nobody else does meanwhile."""
 
     def begin_step(self, seconds: float | None, error_type: type[StepTimeout]) -> None:
         """Bound the present wait further until :meth:`end_step`, or else raise an error of this type."""
@@ -117,7 +124,7 @@ class TimedWait(CallWait):
     """The waits of one call in an event loop. One timer serves all of them: it is set again only when it rings."""
 
     def __init__(self) -> None:
-        self.lock = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self.now = time.monotonic  # until it begins
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -162,6 +169,14 @@ class TimedWait(CallWait):
             if self.is_late:
                 task.uncancel()
 
+    async def alone(self, work: Callable[[], Awaitable[T]]) -> T:
+        """See :class:`CallWait`."""
+        await self._lock.acquire()
+        try:
+            return await work()
+        finally:
+            self._lock.release()
+
     def begin_step(self, seconds: float | None, error_type: type[StepTimeout]) -> None:
         """See :class:`CallWait`."""
         super().begin_step(seconds, error_type)
@@ -169,8 +184,11 @@ class TimedWait(CallWait):
 
     async def pause(self, seconds: float) -> None:
         """Wait for this time, or until the caller ends it."""
-        with suppress(TimeoutError):  # the caller ended it
+        try:
             await self.within(None, asyncio.sleep(seconds))
+        except TimeoutError:
+            if not self.is_late:  # the caller did not end it
+                raise
 
     def nested(self, work: Awaitable[T]) -> Awaitable[T]:
         """See :class:`Nested`."""
@@ -653,8 +671,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
         import httpx2  # only when something is sent: it takes as long to load as all of Crosswalk
 
         anyio.run(anyio.sleep, 0)  # loads what the first request would load in the event loop
-        with refused(httpx2.InvalidURL):
-            return httpx2.AsyncClient(**client_arguments(self._options, httpx2.AsyncHTTPTransport))
+        return made_client(httpx2.AsyncClient, httpx2.AsyncHTTPTransport, self._options)
 
     async def _close(self, client: httpx2.AsyncClient) -> None:
         await client.aclose()
@@ -682,8 +699,8 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
             try:
                 # A redirect would carry the key to an unknown address.
                 response = await client.send(request, stream=True, follow_redirects=False)
-            except (httpx2.NetworkError, httpx2.RemoteProtocolError):
-                if not trace.may_repeat:
+            except (httpx2.NetworkError, httpx2.RemoteProtocolError) as error:
+                if not trace.may_repeat or interruption_of(error) is not None:
                     raise
                 wait.resent += 1
             else:
@@ -793,6 +810,40 @@ def check_client(
         raise ConfigurationError(
             f"client_options: httpx2.{name} has no option {unknown_options[0]!r:.60}", key="client_options"
         )
+
+
+def made_client(client_type: Callable[..., C], transport_type: type[Any], options: Mapping[str, Any]) -> C:
+    """Return a client of httpx2 of this type with *options*, and transports of *transport_type*.
+
+    Raises:
+        ConfigurationError: it refuses them. It names the one that it refuses alone.
+    """
+    import httpx2
+
+    wrong_option: str | None = None
+    error_types = (TypeError, ValueError, AttributeError, OSError, httpx2.InvalidURL)
+    with refused(*error_types):
+        try:
+            return _tried(client_type(**client_arguments(options, transport_type)), transport_type, options)
+        except error_types:
+            for name, value in options.items():
+                alone = {"verify": False, "trust_env": False, name: value}
+                try:
+                    _tried(client_type(**with_context(alone)), transport_type, alone)
+                except error_types:
+                    wrong_option = name
+            if wrong_option is None:
+                raise
+    raise ConfigurationError(f"client_options: httpx2 refuses {wrong_option!r}", key=wrong_option)
+
+
+def _tried(client: C, transport_type: type[Any], options: Mapping[str, Any]) -> C:
+    """Return *client*, whose *options* can make a request. Raises what httpx2 would raise later."""
+    maker: Any = client
+    maker.build_request("GET", "http://server.invalid")
+    for name in vars(transport_type).keys() & {"handle_request", "handle_async_request"}:
+        getattr(options.get("transport") or transport_type, name)
+    return client
 
 
 def client_arguments(options: Mapping[str, Any], transport_class: Callable[..., Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from crosswalk.errors import ConfigurationError
+from crosswalk.plain_errors import interruption_of
 from crosswalk.service.endpoint import Timeouts
 from crosswalk.service.http import (
     KEPT_SECONDS,
@@ -130,7 +131,8 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
                 is_unanswered = isinstance(failure, httpx2.NetworkError) and isinstance(
                     getattr(failure.__cause__, "message", ""), str
                 )
-                if wait.is_new or not (is_unanswered and sending.may_repeat):
+                may_repeat = is_unanswered and not wait.is_new and sending.may_repeat
+                if not may_repeat or interruption_of(error) is not None:
                     raise failure  # noqa: B904  # it has its cause
                 wait.resent += 1
             else:

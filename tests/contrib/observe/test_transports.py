@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import gzip
+import threading
 import zlib
 from typing import Any
 
@@ -13,6 +14,8 @@ import httpx2
 import pytest
 
 from crosswalk import FinishReason
+from crosswalk.config import Settings
+from crosswalk.service import Endpoint, SyncLLMService
 from crosswalk.testing import Answer, Cut, ReplayServer, Reset, load_captures
 from crosswalk.testing.exchange import Stall
 from crosswalk_observe import Watcher
@@ -369,3 +372,23 @@ def test_an_unknown_host_passes_untouched(server: ReplayServer, watch: Watch, se
         request = client.build_request("POST", f"https://unknown.example{CHAT}")
         assert client._transport.handle_request(request) is given[0]
     assert seen == []
+
+
+def test_an_answer_that_another_thread_ends_is_cancelled(
+    server: ReplayServer, watch: Watch, seen: Seen
+) -> None:
+    """Crosswalk's own blocking service ends the wait of its client."""
+    server.add(capture(STREAM), Stall(after_events=5))
+    endpoint = Endpoint("vllm", model="m", base_url=server.url)
+    with (
+        httpx2.Client(transport=watch().transport(httpx2.HTTPTransport())) as client,
+        SyncLLMService(endpoint, client=client, settings=Settings()) as service,
+    ):
+        events = service.stream("hi")
+        reading = threading.Thread(target=lambda: list(events))
+        reading.start()
+        server.wait_for(lambda it: bool(it.requests))
+        events.cancel()
+        reading.join()
+    assert events.response.finish_reason == "cancelled"
+    assert seen.one.is_cancelled

@@ -123,7 +123,21 @@ def test_a_compressed_answer(service_of: Make) -> None:
     ("options", "message"),
     [
         ({"no_such_option": 1}, "client_options: httpx2.AsyncClient has no option"),
-        ({"verify": "/no/such/secret"}, "client_options, or a proxy of the environment: httpx2 refuses them"),
+        ({"verify": "/no/such/secret"}, "client_options: httpx2 refuses 'verify'"),
+        *(
+            ({name: 5}, f"client_options: httpx2 refuses '{name}'")
+            for name in (
+                "auth",
+                "base_url",
+                "cookies",
+                "event_hooks",
+                "headers",
+                "limits",
+                "mounts",
+                "params",
+            )
+        ),
+        ({"transport": 5}, "client_options: httpx2 refuses 'transport'"),
         *(
             ({"proxy": proxy}, "proxy must be the address of a proxy, such as http://host:port")
             for proxy in (
@@ -144,6 +158,22 @@ def test_options_that_the_client_refuses(service_of: Make, options: dict[str, An
     with pytest.raises(ConfigurationError, match=message) as raised:
         ask(service_of(NOWHERE, client_options=options))
     assert "secret" not in str(raised.value)
+
+
+def test_no_option_is_blamed_for_the_environment(service_of: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/no/such/file")
+    message = "client_options, or a proxy of the environment: httpx2 refuses them"
+    with pytest.raises(ConfigurationError, match=message):
+        ask(service_of(NOWHERE, client_options={"http2": False}))
+
+
+@pytest.mark.parametrize("name", ["limits", "transport"])
+def test_options_that_the_blocking_client_refuses(name: str) -> None:
+    with (
+        SyncLLMService(NOWHERE, settings=Settings(), client_options={name: 5}) as service,
+        pytest.raises(ConfigurationError, match=f"client_options: httpx2 refuses '{name}'"),
+    ):
+        service.complete("hi")
 
 
 def test_a_package_that_the_client_lacks_is_named(service_of: Make, monkeypatch: pytest.MonkeyPatch) -> None:

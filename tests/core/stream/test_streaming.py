@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import contextvars
 import gc
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from typing import Any, TypeVar
 
 import pytest
 
-from crosswalk import ChatResponse, CrosswalkError, FinishReason, ResponseDelta
+from crosswalk import ChatResponse, CrosswalkError, FinishReason, ResponseDelta, anormalize_stream
 from crosswalk.stream import DeltaAccumulator, StreamingChatResponse, StreamState
 
 T = TypeVar("T")
@@ -947,3 +947,36 @@ def test_without_replay_a_stream_may_outlive_its_loop() -> None:
     kept.clear()
     gc.collect()
     assert source.closed == 0
+
+
+def test_closing_lets_a_cancelled_source_end() -> None:
+    """A second cancellation would cut short what the source does in its ``finally``."""
+    log: list[str] = []
+
+    async def run() -> None:
+        waits, ends, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+        async def source() -> AsyncGenerator[bytes, None]:
+            try:
+                waits.set()
+                await asyncio.Event().wait()
+                yield b""
+            finally:
+                ends.set()
+                await may_end.wait()
+                log.append("ended")
+
+        stream = anormalize_stream(source(), "vllm", replay=False)
+        consumer = asyncio.create_task(contents(stream))
+        await waits.wait()
+        consumer.cancel()
+        await ends.wait()
+        closing = asyncio.create_task(stream.aclose())
+        await asyncio.sleep(0)
+        may_end.set()
+        await closing
+        with pytest.raises(asyncio.CancelledError):
+            await consumer
+
+    asyncio.run(run())
+    assert log == ["ended"]
