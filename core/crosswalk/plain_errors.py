@@ -1,4 +1,7 @@
-"""The errors that hold no response, so that every module may raise them. :mod:`crosswalk.errors` has the whole tree."""
+"""The errors that hold no response, so that every module may raise them, and those that are nobody's failure.
+
+:mod:`crosswalk.errors` has the whole tree.
+"""
 
 from __future__ import annotations
 
@@ -141,6 +144,26 @@ class DetectionError(CrosswalkError, LookupError):
         self.candidates = tuple(candidates)
         self.known = tuple(known)
         self.broken = tuple(broken)
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether *error* ends the program, a task, or what a signal interrupts, and is not a fault of a plugin.
+
+    Does not import asyncio.
+    """
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return (
+        isinstance(error, KeyboardInterrupt)
+        or not names.isdisjoint({"CancelledError", "Cancelled"})
+        or interruption_of(error) is not None
+    )
+
+
+def raise_interruption(error: Exception) -> None:
+    """Raise what a signal's handler has raised, if *error* is that or came of it."""
+    interruption = interruption_of(error)
+    if interruption is not None:
+        raise interruption from None
 
 
 def interruption_of(error: BaseException) -> BaseException | None:

@@ -23,8 +23,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from crosswalk.mapping.event import Delivery, EventMapper, may_hold_empty
+from crosswalk.plain_errors import is_cancellation
 from crosswalk.plugin.hooks import Path
-from crosswalk.plugin.registry import is_cancellation
 from crosswalk.plugin.state import NOTED, MappingState, empty_containers, mistyped, note_again, prune
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, has_long_integer

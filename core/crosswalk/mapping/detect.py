@@ -10,8 +10,9 @@ from itertools import islice
 from typing import Any, Final
 
 from crosswalk.errors import DetectionError, FramingError, PluginError
+from crosswalk.plain_errors import is_cancellation
 from crosswalk.plugin.hooks import Recognition
-from crosswalk.plugin.registry import Mapper, Registry, is_cancellation
+from crosswalk.plugin.registry import Mapper, Registry
 from crosswalk.text import where_raised
 from crosswalk.types.json import copy_json, load_json
 from crosswalk.wire.framing import Limits, SniffingDecoder, is_done, load_event

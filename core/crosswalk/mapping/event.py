@@ -21,7 +21,8 @@ from crosswalk.errors import (
     WireTypeError,
 )
 from crosswalk.mapping.failures import classify, refined
-from crosswalk.plugin.registry import Mapper, is_cancellation
+from crosswalk.plain_errors import is_cancellation
+from crosswalk.plugin.registry import Mapper
 from crosswalk.plugin.state import (
     NOTED,
     End,

@@ -15,7 +15,8 @@ import orjson
 
 from crosswalk.errors import ErrorInfo, ErrorKind, FramingError, MappingError, PluginError
 from crosswalk.lazy import pattern
-from crosswalk.plugin.registry import Mapper, is_cancellation
+from crosswalk.plain_errors import is_cancellation
+from crosswalk.plugin.registry import Mapper
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.values import FinishReason, error_segment
 from crosswalk.wire.framing import Limits, SniffingDecoder, is_done, load_event

@@ -39,7 +39,8 @@ from crosswalk.mapping.event import (
     texts_of,
 )
 from crosswalk.mapping.failures import error_delta, error_info, read_error_body
-from crosswalk.plugin.registry import Mapper, is_cancellation
+from crosswalk.plain_errors import is_cancellation
+from crosswalk.plugin.registry import Mapper
 from crosswalk.plugin.state import MappingState
 from crosswalk.text import Redact, may_log_content, shortened
 from crosswalk.types.answer import ChoiceDraft

@@ -26,7 +26,7 @@ from crosswalk.errors import (
     UnknownProviderError,
 )
 from crosswalk.lazy import pattern
-from crosswalk.plain_errors import interruption_of
+from crosswalk.plain_errors import is_cancellation
 from crosswalk.plugin.hooks import (
     API,
     API_MINOR,
@@ -386,19 +386,6 @@ def _of_opened(recognizes: Hook, info: ProviderInfo) -> Hook:
         return recognizes(event)
 
     return recognition
-
-
-def is_cancellation(error: BaseException) -> bool:
-    """Whether *error* ends the program, a task, or what a signal interrupts, and is not a fault of a plugin.
-
-    Does not import asyncio.
-    """
-    names = {kind.__name__ for kind in type(error).__mro__}
-    return (
-        isinstance(error, KeyboardInterrupt)
-        or not names.isdisjoint({"CancelledError", "Cancelled"})
-        or interruption_of(error) is not None
-    )
 
 
 def implements(manager: pluggy.PluginManager, name: str) -> bool:

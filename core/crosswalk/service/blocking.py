@@ -32,6 +32,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.plain_errors import interruption_of
 from crosswalk.request import ChatRequest
+from crosswalk.service.client_options import (
+    check_client,
+    environment_proxies,
+    made_client,
+    proxy_for,
+    refused,
+    with_context,
+)
 from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 from crosswalk.service.http import (
     EARLY_ANSWER,
@@ -41,13 +49,7 @@ from crosswalk.service.http import (
     HTTPAnswer,
     TracedSending,
     Transport,
-    check_client,
     decoded,
-    environment_proxies,
-    made_client,
-    proxy_for,
-    refused,
-    with_context,
 )
 from crosswalk.service.setup import Middleware, Slots
 

@@ -22,7 +22,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
 )
 from crosswalk.mapping.reader import Reader
-from crosswalk.plain_errors import interruption_of
+from crosswalk.plain_errors import interruption_of, raise_interruption
 from crosswalk.request import Asked, ChatRequest, as_request
 from crosswalk.service.endpoint import (
     CANCELLED,
@@ -370,7 +370,7 @@ class Attempt:
         """Return the failure of a wait under the limit *limit_name*, ended by *error*. Raises *error* if it is none."""
         if self._wait.is_cancelled:
             return self.cancelled()
-        _raise_interruption(error)
+        raise_interruption(error)
         if self._wait.is_late and not isinstance(error, StepTimeout):
             failure = self._broken(_too_late(limit_name, self._setup.timeouts))
             return (
@@ -424,13 +424,6 @@ class Attempt:
             content_type=self.content_type,
         )
         return Reader(self._route.mapper, options)
-
-
-def _raise_interruption(error: Exception) -> None:
-    """Raise what a signal's handler has raised, if *error* came of it."""
-    interruption = interruption_of(error)
-    if interruption is not None:
-        raise interruption from None
 
 
 def _too_late(limit_name: str, timeouts: Timeouts) -> ErrorInfo:
@@ -803,17 +796,15 @@ class EventStream(AsyncIterator[StreamEvent]):
                 self._record(failure)
                 if wait_seconds is not None:
                     self._renew(retries)
-            last_events = self._last(failure)
-            if last_events:
+            if last_events := self._last(failure):
                 yield last_events
         except BaseException as error:
             if not self._has_ended:
                 # Anything but an Exception comes from a cancelled task, or from a consumer that left.
-                attempt = self._attempt
                 if isinstance(error, Exception) and interruption_of(error) is None:
-                    failure = attempt.crashed(error)
+                    failure = self._attempt.crashed(error)
                 else:
-                    failure = attempt.cancelled()
+                    failure = self._attempt.cancelled()
                     if not isinstance(error, GeneratorExit):
                         self._wait.tear()
                 if self._is_trying:
@@ -877,7 +868,7 @@ class EventStream(AsyncIterator[StreamEvent]):
                     raw_event = attempt.reader.last_event() if self._adds_raw_events else None
                     events += self._maker.events(delta, raw_event)
         except CrosswalkError as error:
-            _raise_interruption(error)
+            raise_interruption(error)
             failure = attempt.unread(error, has_read=self._has_read)
             if not isinstance(error, IncompleteStreamError) or isinstance(error.__cause__, InvalidJSONError):
                 self._unreadable_number = len(attempt.reader.frames) - 1

@@ -1,36 +1,35 @@
-"""HTTP over kept connections: time limits of waits, the interface of a transport, and that over httpx2."""
+"""HTTP over kept connections: time limits of waits, the interface of a transport, and those over httpx2 and aiohttp."""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 import sys
 import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache, partial
-from ipaddress import ip_address, ip_network
+from io import BytesIO
 from types import coroutine
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, StreamTooLargeError
 from crosswalk.plain_errors import interruption_of
+from crosswalk.service.client_options import made_client, proxy_for, refused, with_context
 from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 
 if TYPE_CHECKING:
     import ssl
 
+    import aiohttp
     import httpcore2
     import httpx2
+    import yarl
 
 
 # ------------------------------------------------------------------------------- deadlines
@@ -317,7 +316,7 @@ class Nested(Awaitable[T], Generic[T]):
 # Sends requests over kept connections: the interface that a service needs, and the parts that all transports share.
 #
 # There are two, which behave the same: :class:`~crosswalk.service.http.ClientTransport` over httpx2, and
-# :class:`~crosswalk.service.over_aiohttp.AiohttpTransport`. Answers are decompressed within bounds, because a few
+# :class:`~crosswalk.service.http.AiohttpTransport`. Answers are decompressed within bounds, because a few
 # bytes can expand to gigabytes.
 
 
@@ -695,7 +694,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
             request = client.build_request(
                 method, url, headers=headers, content=content, timeout=timeout, extensions={"trace": trace}
             )
-            outer_wait = sending_wait.set(wait)
+            outer_wait = _sending_wait.set(wait)
             try:
                 # A redirect would carry the key to an unknown address.
                 response = await client.send(request, stream=True, follow_redirects=False)
@@ -710,7 +709,7 @@ class ClientTransport(Kept["httpx2.AsyncClient"]):
                     raise httpx2.RemoteProtocolError(EARLY_ANSWER)
                 return HTTPAnswer(response.status_code, response.headers, body, body.aclose)
             finally:
-                sending_wait.reset(outer_wait)
+                _sending_wait.reset(outer_wait)
 
 
 _open: set[_Body] = set()
@@ -741,7 +740,7 @@ class _Body(AsyncIterator[bytes]):
 
 
 EARLY_ANSWER: Final = "the answer came before the request"
-sending_wait: Final[ContextVar[CallWait | None]] = ContextVar("crosswalksending_wait", default=None)
+_sending_wait: Final[ContextVar[CallWait | None]] = ContextVar("crosswalk_sending_wait", default=None)
 """The waits of the call that sends a request now."""
 
 
@@ -780,7 +779,7 @@ def _note_bytes(stream: Any) -> None:
     async def noted_write(buffer: bytes, timeout: float | None = None) -> None:
         nonlocal is_shared
         is_shared = is_shared or buffer.startswith(b"PRI * HTTP/2")  # as in HTTP/2
-        wait = sending_wait.get()
+        wait = _sending_wait.get()
         if buffer and wait is not None and not is_shared:  # not a request of the application's own
             wait.has_received, stream.read = False, partial(first_read, wait)
         await write(buffer, timeout)
@@ -788,214 +787,227 @@ def _note_bytes(stream: Any) -> None:
     stream.write = noted_write
 
 
-def check_client(
-    client: object, options: Mapping[str, Any], name: Literal["AsyncClient", "Client"] = "AsyncClient"
-) -> None:
-    """Refuse a *client* that is not httpx2's *name*, and *options* that such a one does not have. It checks the values.
-
-    Raises:
-        ConfigurationError: one of them is refused.
-    """
-    if client is None and not options:
-        return
-    import httpx2  # needed only by callers that pass one of them
-
-    client_class = getattr(httpx2, name)
-    if client is not None and not isinstance(client, client_class):
-        raise ConfigurationError(
-            f"client must be an httpx2.{name}, not {type(client).__name__}", key="client"
-        )
-    unknown_options = sorted(set(options) - set(inspect.signature(client_class).parameters))
-    if unknown_options:
-        raise ConfigurationError(
-            f"client_options: httpx2.{name} has no option {unknown_options[0]!r:.60}", key="client_options"
-        )
+# ------------------------------------------------------------------------------ aiohttp
+# Sends requests through aiohttp, which costs programs with many concurrent calls less than httpx2. Failures are raised as
+# errors of httpx2. Needs ``crosswalk-llm[aiohttp]``.
 
 
-def made_client(client_type: Callable[..., C], transport_type: type[Any], options: Mapping[str, Any]) -> C:
-    """Return a client of httpx2 of this type with *options*, and transports of *transport_type*.
-
-    Raises:
-        ConfigurationError: it refuses them. It names the one that it refuses alone.
-    """
-    import httpx2
-
-    wrong_option: str | None = None
-    error_types = (TypeError, ValueError, AttributeError, OSError, httpx2.InvalidURL)
-    with refused(*error_types):
-        try:
-            return _tried(client_type(**client_arguments(options, transport_type)), transport_type, options)
-        except error_types:
-            for name, value in options.items():
-                alone = {"verify": False, "trust_env": False, name: value}
-                try:
-                    _tried(client_type(**with_context(alone)), transport_type, alone)
-                except error_types:
-                    wrong_option = name
-            if wrong_option is None:
-                raise
-    raise ConfigurationError(f"client_options: httpx2 refuses {wrong_option!r}", key=wrong_option)
+_HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
+_MAX_LINE_BYTES = 100 * 1024
+_MAX_HEADERS = 1000
 
 
-def _tried(client: C, transport_type: type[Any], options: Mapping[str, Any]) -> C:
-    """Return *client*, whose *options* can make a request. Raises what httpx2 would raise later."""
-    maker: Any = client
-    maker.build_request("GET", "http://server.invalid")
-    for name in vars(transport_type).keys() & {"handle_request", "handle_async_request"}:
-        getattr(options.get("transport") or transport_type, name)
-    return client
-
-
-def client_arguments(options: Mapping[str, Any], transport_class: Callable[..., Any]) -> dict[str, Any]:
-    """Return the arguments of a client of httpx2 with *options*, which uses the proxies that :func:`proxy_for` names.
+class AiohttpTransport(Kept["aiohttp.ClientSession"]):
+    """A :class:`Transport` over an ``aiohttp.ClientSession``. Writing a request has no limit of its own.
 
     Args:
-        options: as for that client.
-        transport_class: its ``HTTPTransport`` or ``AsyncHTTPTransport``.
-    """
-    import httpx2
-
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
-    arguments = {"limits": limits, **with_context(options)}
-    proxies = environment_proxies(options)
-    if proxies and options.get("transport") is None:
-        names = ("verify", "cert", "trust_env", "http1", "http2", "limits")
-        shared_arguments = {name: arguments[name] for name in names if name in arguments}
-        transports = {
-            proxy: transport_class(proxy=proxy, **shared_arguments) for proxy in {None, *proxies.values()}
-        }
-        arguments["transport"] = _ProxyTransports(transports, options)
-    return arguments
-
-
-class _ProxyTransports:
-    """A transport of httpx2, asynchronous or not, that gives each request to the one for the proxy of its URL."""
-
-    def __init__(self, transports: Mapping[str | None, Any], options: Mapping[str, Any]) -> None:
-        self._transports = transports
-        self._options = options
-
-    def _of(self, url: httpx2.URL) -> Any:
-        return self._transports[proxy_for(url.scheme, url.host, url.port, self._options)]
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        response: httpx2.Response = self._of(request.url).handle_request(request)
-        return response
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        response: httpx2.Response = await self._of(request.url).handle_async_request(request)
-        return response
-
-    def close(self) -> None:
-        for transport in self._transports.values():
-            transport.close()
-
-    async def aclose(self) -> None:
-        for transport in self._transports.values():
-            await transport.aclose()
-
-
-def environment_proxies(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the addresses of the environment's proxies by the schemes ``http``, ``https`` and ``all``.
-
-    Empty if *options* name a proxy, or exclude those of the environment.
-    """
-    if options.get("proxy") is not None or not options.get("trust_env", True):
-        return {}
-    proxies = getproxies()
-    return {name: _proxy_url(proxies[name]) for name in ("http", "https", "all") if name in proxies}
-
-
-def _proxy_url(address: str) -> str:
-    scheme, has_scheme, place = address.strip().rpartition("://")
-    return f"{scheme.lower() if has_scheme else 'http'}://{place}"
-
-
-def proxy_for(scheme: str, host: str, port: int | None, options: Mapping[str, Any]) -> str | None:
-    """Return the address of the proxy for a URL of these parts: that of *options*, or of the environment.
-
-    An entry of ``NO_PROXY`` is a host, a domain or a network, and may have a scheme or a port. Commas or spaces separate
-    them.
-    """
-    if options.get("proxy") is not None:
-        return _proxy_url(str(options["proxy"]))
-    proxies = environment_proxies(options)
-    proxy = proxies.get(scheme, proxies.get("all"))
-    if proxy is None or proxy_bypass(host):
-        return None
-    real_port = port or (443 if scheme == "https" else 80)
-    entries = getproxies().get("no", "").replace(",", " ").split()
-    return None if any(_is_named(entry, scheme, host, real_port) for entry in entries) else proxy
-
-
-def _is_named(entry: str, scheme: str, host: str, port: int) -> bool:
-    """Return whether *entry* of ``NO_PROXY`` names the server. One that cannot be read names none."""
-    entry_scheme, has_scheme, place = entry.lower().rpartition("://")
-    if entry_scheme not in ("", "all", scheme):
-        return False
-    with suppress(ValueError):
-        network = place[1:].replace("]/", "/") if "]/" in place else place  # [2001:db8::]/32
-        return ip_address(host) in ip_network(network, strict=False)
-    try:
-        parts = urlsplit(f"//{place}")
-        name, entry_port = (parts.hostname or "").removeprefix("*").strip("."), parts.port
-    except ValueError:
-        return False
-    if entry_port not in (None, port):
-        return False
-    with suppress(ValueError):
-        return ip_address(host) == ip_address(name)  # [::1]:8000
-    if not name:
-        return bool(has_scheme) or place.startswith(("*", ":"))  # the server of any name
-    return f".{host.rstrip('.')}".endswith(f".{name}")
-
-
-def with_context(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *options* with the certificates of a ``verify=PATH``, a file or a folder, or else the shared ones.
+        options: ``proxy``, ``verify``, ``cert`` and ``trust_env``, as for ``httpx2.AsyncClient``.
 
     Raises:
-        OSError: they cannot be read.
+        ConfigurationError: there is another option, or aiohttp is not installed.
     """
-    import ssl
 
-    path = options.get("verify", True)
-    if path is True and options.get("cert") is None:
-        names = map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))
-        return {
-            **options,
-            "verify": _by_default(options.get("trust_env", True), options.get("http2"), *names),
-        }
-    if not isinstance(path, str | os.PathLike):
-        return dict(options)
-    file, folder = (None, path) if os.path.isdir(path) else (path, None)
-    return {**options, "verify": ssl.create_default_context(cafile=file, capath=folder)}
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        super().__init__()
+        unknown_options = sorted(set(options) - {"proxy", "verify", "cert", "trust_env"})
+        if unknown_options:
+            raise ConfigurationError(
+                f"client_options: aiohttp has no option {unknown_options[0]!r:.60}", key="client_options"
+            )
+        try:
+            import aiohttp  # noqa: F401
+        except ImportError:
+            raise ConfigurationError(
+                "this needs the package aiohttp: pip install 'crosswalk-llm[aiohttp]'", key="transport"
+            ) from None
+        self._options = options
+        self._cached_target = lru_cache(maxsize=64)(self._target)
+
+    def _make(self, loop: asyncio.AbstractEventLoop) -> aiohttp.ClientSession:
+        import aiohttp
+        import httpx2
+
+        with refused():
+            options = with_context(self._options)
+            names = ("verify", "cert", "trust_env")
+            context = httpx2.create_ssl_context(**{name: options[name] for name in names if name in options})
+        return aiohttp.ClientSession(
+            connector=_connector(context, loop),
+            cookie_jar=aiohttp.DummyCookieJar(loop=loop),
+            timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,
+            max_line_size=_MAX_LINE_BYTES,
+            max_field_size=_MAX_LINE_BYTES,
+            max_headers=_MAX_HEADERS,
+        )
+
+    async def _close(self, client: aiohttp.ClientSession) -> None:
+        await client.close()
+
+    def _drop(self, client: aiohttp.ClientSession) -> None:
+        client.detach()  # or it would complain that nobody has closed it
+
+    async def send(
+        self,
+        url: str,
+        method: str,
+        headers: Mapping[str, str],
+        content: bytes,
+        timeouts: Timeouts,
+        wait: CallWait,
+    ) -> HTTPAnswer:
+        """See :class:`Transport`."""
+        import aiohttp
+        import httpx2
+
+        client = self.client
+        target, proxy = self._cached_target(url)
+        timeout = aiohttp.ClientTimeout(total=None, connect=timeouts.connect)
+        # It would send what may be sent twice once more by itself, such as a GET.
+        middlewares = () if method == "POST" else (_once,)
+        while True:
+            sending = Sending()
+            sending.begin()
+            wait.is_new = True  # until a known connection is found
+            outer_wait = _sending_wait.set(wait)
+            try:
+                response = await client.request(
+                    method,
+                    target,
+                    headers={**_HEADERS, **headers},
+                    # It warns of longer bytes, which it would write without a pause.
+                    data=content if len(content) <= 2**20 else BytesIO(content),
+                    allow_redirects=False,  # a redirect would carry the key to an unknown address
+                    proxy=proxy,
+                    timeout=timeout,
+                    middlewares=middlewares,
+                )
+            except (aiohttp.ClientError, OSError, ValueError, httpx2.NetworkError) as error:
+                failure = _as_httpx2(error)
+                # With a part of an answer it has that as its message. After a reset nobody knows.
+                is_unanswered = isinstance(failure, httpx2.NetworkError) and isinstance(
+                    getattr(failure.__cause__, "message", ""), str
+                )
+                may_repeat = is_unanswered and not wait.is_new and sending.may_repeat
+                if not may_repeat or interruption_of(error) is not None:
+                    raise failure  # noqa: B904  # it has its cause
+                wait.resent += 1
+            else:
+                break
+            finally:
+                _sending_wait.reset(outer_wait)
+        answer = _answer(response)
+        # aiohttp reads these, and leaves it to the application to decode them.
+        if response.status < 200 or answer.headers.get("transfer-encoding", "chunked").lower() != "chunked":
+            await answer.aclose()
+            raise httpx2.RemoteProtocolError("the answer is in another protocol or encoding")
+        return answer
+
+    def _target(self, address: str) -> tuple[yarl.URL, str | None]:
+        """Return the URL of *address* and the address of its proxy: that of the options, or of the environment.
+
+        Raises:
+            ConfigurationError: aiohttp cannot speak to the proxy.
+        """
+        import yarl
+
+        url = yarl.URL(address, encoded=True)
+        proxy = proxy_for(url.scheme, url.host or "", url.port, self._options)
+        if proxy is not None and not proxy.startswith(("http://", "https://")):
+            scheme = proxy.partition(":")[0]
+            raise ConfigurationError(f"aiohttp cannot use a proxy of the kind {scheme!r:.40}", key="proxy")
+        return url, proxy
 
 
-@lru_cache(maxsize=4)
-def _by_default(trust_env: bool, *_: str | bool | None) -> ssl.SSLContext:
-    """The certificates that all clients of the process share: the system's, or those that the environment names.
+def _answer(response: aiohttp.ClientResponse) -> HTTPAnswer:
+    headers: dict[str, str] = {}
+    for name, value in response.raw_headers:
+        key, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
 
-    They take long to load. A client with HTTP/2 has its own, since it changes them.
-    """
+    async def aclose() -> None:
+        if response.connection is not None:  # it was not read to its end
+            response.close()
+            await asyncio.sleep(0)  # it is closed behind this
+
+    return HTTPAnswer(response.status, headers, decoded(_Chunks(response.content), headers), aclose)
+
+
+class _Chunks(AsyncIterator[bytes]):
+    """The bytes of a body as they arrive."""
+
+    def __init__(self, content: aiohttp.StreamReader) -> None:
+        self._content = content
+
+    async def __anext__(self) -> bytes:
+        import aiohttp
+
+        try:
+            piece = await self._content.readany()
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise _as_httpx2(error)  # noqa: B904  # it has its cause
+        if not piece:
+            raise StopAsyncIteration
+        return piece
+
+
+def _connector(context: ssl.SSLContext, loop: asyncio.AbstractEventLoop) -> aiohttp.TCPConnector:
+    """Return connections that let the waits of a call know whether its request has opened one."""
+    import aiohttp
+
+    class Connector(aiohttp.TCPConnector):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self._known: WeakSet[Any] = WeakSet()
+
+        async def connect(self, *request: Any, **limits: Any) -> aiohttp.connector.Connection:
+            connection = await super().connect(*request, **limits)
+            wait = _sending_wait.get()
+            assert wait is not None, "a call sends"
+            wait.is_new = connection.protocol not in self._known
+            if wait.is_new:
+                self._known.add(connection.protocol)
+            return connection
+
+    return Connector(
+        ssl=context,
+        limit=0,
+        keepalive_timeout=KEPT_SECONDS,
+        resolver=aiohttp.ThreadedResolver(loop=loop),  # the system's, even if aiodns is installed
+        loop=loop,
+    )
+
+
+async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Send *request*. Raises the loss of its connection as an error that aiohttp does not know."""
+    import aiohttp
+
+    try:
+        return await send(request)
+    except aiohttp.ClientConnectionError as error:
+        raise _as_httpx2(error)  # noqa: B904  # it has its cause
+
+
+def _as_httpx2(error: Exception) -> Exception:
+    """Return the error of httpx2 for *error*, with its cause."""
+    import aiohttp
     import httpx2
 
-    return httpx2.create_ssl_context(trust_env=trust_env)
-
-
-@contextmanager
-def refused(*more_types: type[Exception]) -> Iterator[None]:
-    """Turns exceptions of wrong options into a :class:`ConfigurationError`, without their text.
-
-    The text may quote a proxy's URL with its password.
-    """
-    error_types: tuple[type[Exception], ...] = (TypeError, ValueError, OSError, *more_types)
-    try:
-        yield
-    except ImportError as error:
-        # For HTTP/2, or a SOCKS proxy, which the environment may name. That text quotes nothing.
-        raise ConfigurationError(f"client_options: {error}", key="client_options") from None
-    except error_types as error:
-        raise ConfigurationError(
-            f"client_options, or a proxy of the environment: httpx2 refuses them ({type(error).__name__})",
-            key="client_options",
-        ) from None
+    if isinstance(error, httpx2.HTTPError):
+        return error
+    httpx2_error: Exception
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            httpx2_error = httpx2.ConnectTimeout("too late")
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            httpx2_error = httpx2.ProxyError("the proxy failed")
+        case aiohttp.ClientConnectorError():
+            httpx2_error = httpx2.ConnectError("no connection")
+        case aiohttp.ClientConnectionError() | OSError():
+            httpx2_error = httpx2.ReadError("the connection broke")
+        case aiohttp.InvalidURL() | ValueError():
+            httpx2_error = httpx2.LocalProtocolError("the request is not HTTP")
+        case _:
+            httpx2_error = httpx2.RemoteProtocolError("the answer is not HTTP")
+    httpx2_error.__cause__ = getattr(error, "certificate_error", error)
+    return httpx2_error

@@ -14,7 +14,8 @@ import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, PluginError
 from crosswalk.formats.reading import table_of
-from crosswalk.plugin.registry import Mapper, Registry, is_cancellation, registry as default_registry
+from crosswalk.plain_errors import is_cancellation
+from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
     Adaptation,
     AdaptationKind,

@@ -45,6 +45,7 @@ from crosswalk.request import (
 from crosswalk.service.auxiliary_requests import PlainCall, ServerDiscovery
 from crosswalk.service.building import OnUnsupported
 from crosswalk.service.call import EventStream
+from crosswalk.service.client_options import check_client, environment_proxies
 from crosswalk.service.endpoint import (
     DISCOVERED,
     Cooling,
@@ -56,13 +57,12 @@ from crosswalk.service.endpoint import (
     resolve,
 )
 from crosswalk.service.http import (
+    AiohttpTransport,
     CallSlots,
     CallWait,
     ClientTransport,
     TimedWait,
     Transport,
-    check_client,
-    environment_proxies,
 )
 from crosswalk.service.setup import (
     Driver,
@@ -441,8 +441,6 @@ class LoopDriver:
             return ClientTransport(client, options)
         if client is not None:
             raise ConfigurationError("aiohttp cannot use client=", key="client")
-        from crosswalk.service.over_aiohttp import AiohttpTransport
-
         return AiohttpTransport(options)
 
     def middleware(self, middleware: Middleware) -> Middleware:

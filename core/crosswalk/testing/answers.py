@@ -12,8 +12,9 @@ import orjson
 from crosswalk.codec import from_json
 from crosswalk.errors import PluginError
 from crosswalk.formats.tables import option_paths
+from crosswalk.plain_errors import is_cancellation
 from crosswalk.plugin.hooks import Recognition, fits_ids
-from crosswalk.plugin.registry import Mapper, is_cancellation, registry
+from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.request import ChatRequest, ToolDefinition, UnsupportedRequestError
 from crosswalk.service.building import build
 from crosswalk.testing.captures import Capture, written

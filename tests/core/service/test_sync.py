@@ -27,8 +27,7 @@ from crosswalk.service import (
     Timeouts,
     UnsupportedRequestError,
 )
-from crosswalk.service.http import ClientTransport
-from crosswalk.service.over_aiohttp import AiohttpTransport
+from crosswalk.service.http import AiohttpTransport, ClientTransport
 from crosswalk.testing.exchange import Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage

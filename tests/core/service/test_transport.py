@@ -33,8 +33,8 @@ from crosswalk.service import (
     SyncLLMService,
     Timeouts,
 )
-from crosswalk.service.http import proxy_for
-from crosswalk.service.over_aiohttp import AiohttpTransport
+from crosswalk.service.client_options import proxy_for
+from crosswalk.service.http import AiohttpTransport
 from crosswalk.testing.replay import Answer, ReplayServer
 from leaving import collect_garbage
 from wires import body, chunk

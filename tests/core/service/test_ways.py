@@ -25,7 +25,7 @@ from crosswalk.service import (
     RetryPolicy,
     SyncLLMService,
     Timeouts,
-    http,
+    client_options,
 )
 from crosswalk.service.blocking import BlockingTransport
 from crosswalk.service.http import ClientTransport, TimedWait
@@ -232,13 +232,13 @@ def test_what_takes_long_is_not_loaded_in_the_event_loop(
 ) -> None:
     """The first call imports an HTTP library and reads certificates. Meanwhile the application goes on."""
     threads: list[int] = []
-    with_context = http.with_context
+    with_context = client_options.with_context
 
     def noted(options: Any) -> Any:
         threads.append(threading.get_ident())
         return with_context(options)
 
-    monkeypatch.setattr(http, "with_context", noted)
+    monkeypatch.setattr(client_options, "with_context", noted)
     server.add(Answer.of_json(body({"content": "Hello."})))
     assert ask(at(server)).text == "Hello."
     assert threads
