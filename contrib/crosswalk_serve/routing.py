@@ -477,7 +477,10 @@ class ModelRoute:
         return {"retry": attrs.evolve(retry, attempts=max(1, retry.attempts - repetitions))}
 
     def cost(self, response: ChatResponse) -> float | None:
-        """Return the cost of *response* in US dollars, or ``None`` if it is unknown."""
+        """Return the cost of *response* in US dollars, or ``None`` if it is unknown.
+
+        It is that of the model that the answer names, or else of the one that was asked for.
+        """
         price, usage = self.model.price, response.usage
         if price is not None:
             tokens = (usage.prompt_tokens, usage.completion_tokens)
@@ -485,6 +488,8 @@ class ModelRoute:
             return sum(count * rate for count, rate in zip(tokens, per_million, strict=True)) / 1e6
         try:
             listed_cost = cost_of(response)
+            if listed_cost is None and response.attempts:
+                listed_cost = cost_of(attrs.evolve(response, model=response.attempts[-1].model))
         except ConfigurationError:  # without price lists no budget depends on them, see Router
             return None
         return None if listed_cost is None or listed_cost.currency != "USD" else float(listed_cost.amount)
