@@ -699,6 +699,11 @@ _ITEM: Final = re.compile(r"input\[(\d+)\]")
 """The path of an item that names a kept one."""
 _LISTED: Final = re.compile(r"item_\d+_(.+)", re.DOTALL)
 """An id that the gateway makes up for an input item, with the id of the response."""
+_APPROVAL: Final = "mcp_approval_request"
+_LABELS: Final = frozenset(("type", "id", "status"))
+"""The fields of an item that says nothing itself: it names one that the server keeps, such as an image."""
+_NAME_PLACES: Final = (("container_id",), ("environment", "container_id"), ("approval_request_id",))
+"""The places in an input item that name what the server keeps."""
 _UNKNOWN_MESSAGE: Final = "this key has not received it from the server of this model, or that is long ago"
 
 
@@ -722,10 +727,9 @@ class KeptState:
         for id, is_whole in reasoning_ids(response).items():
             if is_kept or is_whole:
                 await self._documents.put(name_of(owner, f"reasoning:{id}"), server.encode())
-        if not is_kept:
-            return
-        thread_ids = {response.id} if "thread" in incoming.state else set()
-        for id in {*thread_ids, *kept_ids(response)}:
+        thread_ids = {response.id} if is_kept and "thread" in incoming.state else set()
+        # A container and a conversation are kept without the answer, too.
+        for id in {*thread_ids, *kept_ids(response), *_approval_ids(response)}:
             await self._documents.put(name_of(owner, f"{server}:{id}"), b"1")
 
     async def keeper(self, owner: str | None, servers: Collection[str], incoming: Incoming) -> str | None:
@@ -736,12 +740,11 @@ class KeptState:
             Refusal: nobody can tell now.
         """
         keepers: list[str] | None = None
-        for path, value in incoming.state.items():
-            for id in ids_in(value):
-                candidates = sorted(servers) if keepers is None else keepers
-                keepers = [one for one in candidates if await self._has_received(owner, one, id)]
-                if not keepers:
-                    raise BadRequestError(_UNKNOWN_MESSAGE, path)
+        for path, id in _kept_names(incoming):
+            candidates = sorted(servers) if keepers is None else keepers
+            keepers = [one for one in candidates if await self._has_received(owner, one, id)]
+            if not keepers:
+                raise BadRequestError(_UNKNOWN_MESSAGE, path)
         return keepers[0] if keepers else None
 
     async def turns_for(
@@ -842,6 +845,33 @@ def _sent_item(item: dict[str, Any]) -> dict[str, Any]:
     """Return *item* for a server: without an id that the gateway has made up."""
     is_made_up = _LISTED.fullmatch(_own_id(item)) is not None
     return {key: value for key, value in item.items() if key != "id"} if is_made_up else item
+
+
+def _approval_ids(response: ChatResponse) -> Iterator[str]:
+    """Return the ids of the calls in *response* for which its server waits for an approval."""
+    output = response.metadata.extensions.get("output")
+    for item in output if isinstance(output, tuple) else ():
+        if isinstance(item, Mapping) and item.get("type") == _APPROVAL:
+            yield from ids_in(item)
+
+
+def _kept_names(incoming: Incoming) -> Iterator[tuple[str, str]]:
+    """Return the path and the id of each name in *incoming* of something that a server keeps."""
+    for path, value in incoming.state.items():
+        yield from ((path, id) for id in ids_in(value))
+    given = incoming.request.said.get("input") if incoming.form is WireForm.OPENAI_RESPONSES else None
+    items = given if isinstance(given, list) else ()
+    own_ids = {_own_id(item) for item in items if item.get("type") == _APPROVAL}
+    for number, item in enumerate(items):
+        path = f"input[{number}]"
+        if _type_of(item) != _REFERENCE and {key for key in item if item[key] is not None} <= _LABELS:
+            yield from ((path, id) for id in ids_in(item))
+        for steps in _NAME_PLACES:
+            named: Any = item
+            for step in steps:
+                named = named.get(step) if isinstance(named, dict) else None
+            if isinstance(named, str) and named not in own_ids:
+                yield ".".join((path, *steps)), named
 
 
 async def _listed(owner: str | None, id: str, conversations: Conversations) -> dict[str, Any] | None:

@@ -127,6 +127,47 @@ def test_a_key_goes_on_with_what_its_server_keeps_for_it(
     assert sent[1][name] == names[name]
 
 
+IMAGE = {"type": "image_generation_call", "id": "kept", "status": "completed", "result": "aGk="}
+APPROVAL = {"type": "mcp_approval_request", "id": "kept", "server_label": "s", "name": "n", "arguments": "{}"}
+APPROVED = {"type": "mcp_approval_response", "approval_request_id": "kept", "approve": True}
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "place"),
+    [
+        (IMAGE, {"type": "image_generation_call", "id": "kept"}, "input[1]"),
+        (IMAGE, {"type": "image_generation_call", "id": "kept", "result": None}, "input[1]"),
+        (CODE, CODE, "input[1].container_id"),
+        (SHELL, SHELL, "input[1].environment.container_id"),
+        (APPROVAL, APPROVED, "input[1].approval_request_id"),
+    ],
+)
+@pytest.mark.parametrize("store", [None, False])
+def test_an_item_names_only_what_its_key_has_received(
+    upstream: ReplayServer, given: Any, named: Any, place: str, store: bool | None
+) -> None:
+    upstream.add(Answer.of_json({**RESPONSE, "output": [given]}), times=None)
+    first = {**RESPONSES, "store": store}
+    second = {**first, "input": [HI, named, HI]}
+    asked = [(who, "responses", body) for who, body in (("alice", first), ("bob", second), ("alice", second))]
+    _, other, mine = talk(upstream, "openai_responses", *asked)
+    assert (other.status_code, mine.status_code) == (400, 200), mine.text
+    assert other.json()["error"]["param"] == place
+    _, second_sent = upstream.requests
+    assert second_sent.json()["input"][1] == named
+
+
+def test_an_item_that_says_all_may_be_of_anybody(upstream: ReplayServer) -> None:
+    """Its id is a label. An approval may answer a request that the same conversation holds."""
+    upstream.add(Answer.of_json(RESPONSE), times=None)
+    whole = [HI, IMAGE, {**SHELL, "environment": {"type": "local"}}, {**APPROVAL, "id": "x"}]
+    whole.append({**APPROVED, "approval_request_id": "x"})
+    (answer,) = talk(upstream, "openai_responses", ("bob", "responses", {**RESPONSES, "input": whole}))
+    assert answer.status_code == 200, answer.text
+    (sent,) = upstream.requests
+    assert sent.json()["input"] == whole
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [
