@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
+from crosswalk.formats.reading import ClientRequest
 from crosswalk.formats.writing import source_form
 from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.endpoint import is_paid, is_unstarted
@@ -84,6 +85,7 @@ from crosswalk_serve.routing import (
 _log = logging.getLogger("crosswalk.serve")
 _NO_BACKGROUND: Final = "this gateway gives no answer in the background"
 _NOT_STORED: Final = "this gateway keeps no answers"
+_ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
 _UNREADABLE_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
 
 
@@ -256,7 +258,7 @@ class GatewayExchange(Exchange):
         if route.keeps(self._form):
             keeper = await gateway.kept_state.keeper(self._caller.name, route.servers, incoming_for_server)
             self._route = route = route.at(keeper)
-        request = incoming_for_server.request
+        request = self._unkept(incoming_for_server.request, route)
         earlier = await self._conversations.before(self._caller.name, incoming.wants.previous_response_id)
         earlier_turns = earlier.turns
         self._asked_turns = (*earlier_turns, *request.messages)
@@ -267,7 +269,7 @@ class GatewayExchange(Exchange):
         )
         continued_turns, own_turns = turns[: len(earlier_turns)], turns[len(earlier_turns) :]
         if giving_servers or any(map(is_not, own_turns, request.messages)):
-            request = attrs.evolve(incoming_for_server.request, messages=own_turns, servers=giving_servers)
+            request = attrs.evolve(request, messages=own_turns, servers=giving_servers)
         asked = route.request(request, name, continued_turns)
         max_cost = route.most_cost(asked, incoming.wants.n) if self._has_budget else 0.0
         self._reservation = await gateway.quotas.admit(self._caller, max_cost)
@@ -288,11 +290,32 @@ class GatewayExchange(Exchange):
         if not gateway.stores and incoming.wants.store is not False:
             if incoming.wants.store:
                 self.reply.dropped.append(f"request.store: {_NOT_STORED}")
-            incoming = with_fields(incoming, store=False)
+            fields: dict[str, Any] = {"store": False}
+            name = incoming.request.model or ""
+            route = gateway.router.find(name)
+            if route is not None and route.for_form(self._form).reasons(self._form, name):
+                given = incoming.request.said.get("include") or ()  # without it, the ids lead nowhere
+                fields["include"] = [
+                    *given,
+                    *([] if _ENCRYPTED_REASONING in given else [_ENCRYPTED_REASONING]),
+                ]
+            incoming = with_fields(incoming, **fields)
         incoming, self._own_input = await gateway.kept_state.with_items(
             self._caller.name, incoming, self._conversations
         )
         return incoming
+
+    def _unkept(self, request: ClientRequest, route: ModelRoute) -> ClientRequest:
+        """Return *request* so that a server of Responses keeps nothing, and gives all of its reasoning, encrypted.
+
+        Clients of other formats hold the whole conversation themselves. Only what they want to have kept is.
+        """
+        is_own = self._form is WireForm.OPENAI_RESPONSES
+        if is_own or request.said.get("store") or not route.keeps(WireForm.OPENAI_RESPONSES):
+            return request
+        reasons = route.reasons(WireForm.OPENAI_RESPONSES, request.model or "")
+        options = {"store": False, **({"encrypted_reasoning": True} if reasons else {})}
+        return attrs.evolve(request, extra_options={**request.extra_options, **options})
 
     def _in_foreground(self, incoming: Incoming, route: ModelRoute) -> Incoming:
         """Return *incoming* without the wish for an answer in the background. Its server alone would know how that ends.

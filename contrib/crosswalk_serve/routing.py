@@ -413,6 +413,13 @@ class ModelRoute:
         """Return whether a server speaks *form*. Others get nothing that another one keeps."""
         return any(target.provider == form.provider for target in self.model.endpoints)
 
+    def reasons(self, form: WireForm, name: str) -> bool:
+        """Return whether a server that speaks *form* may have a model that reasons, if the client calls it *name*."""
+        return any(
+            target.provider == form.provider and target.reasons(target.model or name)
+            for target in self.model.endpoints
+        )
+
     def at(self, server: str | None) -> ModelRoute:
         """Return the route to this *server* alone, or to all of them for ``None``."""
         return self if server is None else self.pinned.get(server, self)
