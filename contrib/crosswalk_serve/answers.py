@@ -409,8 +409,8 @@ _USUAL_KEYS: Final = frozenset(
 )
 """The members of a chunk that holds nothing but counts."""
 _BROKEN_OFF_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
-_ENDS: Final = ("response.completed", "response.incomplete")
-"""The events of Responses with the complete answer."""
+_ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
+"""The events of Responses with the answer as far as it came."""
 _USAGE_ON_REQUEST_FORMS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
 _SEAL_FIRST_FORMS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
 """The formats whose clients send a seal back if it comes before the calls or with them, and may drop a later one."""
@@ -434,12 +434,12 @@ class Relay:
     Attributes:
         losses: the fields that did not go out. Always empty.
         original: as for :class:`StreamWriter`. Always ``None``.
-        told: as for :class:`StreamWriter`.
+        ending: as for :class:`StreamWriter`.
     """
 
     losses: tuple[Loss, ...] = ()
     original: ChatResponse | None = None
-    told: dict[str, Any] | None = None
+    ending: Ending | None = None
 
     def __init__(self, incoming: Incoming, sent: Sent, words: Mapping[str, str] = _OPENAI) -> None:
         self._form = form = incoming.form
@@ -452,20 +452,31 @@ class Relay:
         self._event_number = -1  # of the last event, in Responses
 
     def frames(self, events: Iterable[bytes]) -> bytes:
-        """Return further *events* for the client, as received. An error waits for :meth:`finish` or :meth:`fail`."""
+        """Return further *events* for the client, as received. The end of an answer of Responses, and an error, wait for
+        :meth:`finish` or :meth:`fail`.
+        """
         return b"".join(map(self._frame, events))
 
     def finish(self) -> bytes:
         """Return the end of a stream that did not fail."""
         self._has_ended = True
-        return b"".join(self._error_frames) + (b"data: [DONE]\n\n" if self._is_chat else b"")
+        ending = b"" if self.ending is None else self.ending.sent
+        return b"".join(self._error_frames) + ending + (b"data: [DONE]\n\n" if self._is_chat else b"")
 
     def fail(self, error: ErrorInfo) -> bytes:
-        """Return the end of the stream with *error*, or nothing if the stream has ended."""
+        """Return the end of the stream with *error*, or nothing if the stream has ended.
+
+        It is the server's own end if that is a failed response, with what a client may see of its error.
+        """
         if self._has_ended:
             return b""
         self._has_ended = True
-        return error_frame(self._form, error, self._event_number + 1)
+        if self.ending is None:
+            return error_frame(self._form, error, self._event_number + 1)
+        own_error = self.ending.response.get("error")
+        if type(own_error) is not dict or own_error.get("message") != error.message:
+            self.ending.response["error"] = {"code": "server_error", "message": error.message}
+        return self.ending.frame()
 
     def _frame(self, data: bytes) -> bytes:
         may_hold_usage = self._hides_usage and b'"usage"' in data
@@ -479,20 +490,52 @@ class Relay:
         event = load_json(data)
         if type(event) is not dict:
             return framed(self._form, {}, data)
-        if _is_error(event):
-            self._error_frames.append(framed(self._form, event, data))
-            return b""
         number = event.get("sequence_number")
         self._event_number = number if type(number) is int else self._event_number
         is_changed = rename(event, self._alias) | reword(event, self._words)
         if event.get("type") in _ENDS and type(event.get("response")) is dict:
-            self.told = event["response"]
+            self.ending = Ending(event)
+        if _is_error(event):
+            self._error_frames.append(framed(self._form, event, data))
+            return b""
         if may_hold_usage and event.get("usage") is not None:
             if event.get("choices") == [] and event.keys() <= _USUAL_KEYS:
                 return b""
             del event["usage"]
             is_changed = True
-        return framed(self._form, event, dump_json(event) if is_changed else data)
+        frame = framed(self._form, event, dump_json(event) if is_changed else data)
+        if self.ending is None or event is not self.ending.event:
+            return frame
+        self.ending.sent = frame  # it waits: the client may ask for the answer as soon as it knows the end
+        return b""
+
+
+class Ending:
+    """The last event of a stream of Responses.
+
+    Args:
+        event: the event.
+
+    Attributes:
+        event: the event.
+        response: the answer as far as it came.
+        sent: the event as it is sent, or empty if that is what :meth:`frame` returns.
+    """
+
+    def __init__(self, event: dict[str, Any]) -> None:
+        self.event = event
+        self.response: dict[str, Any] = event["response"]
+        self.sent = b""
+
+    def frame(self) -> bytes:
+        """Return the event with what :attr:`response` says now."""
+        return framed(WireForm.OPENAI_RESPONSES, self.event, dump_json(self.event))
+
+    def without_store(self, frames: bytes) -> bytes:
+        """Return *frames*, which end with it, so that it says that the answer is not kept."""
+        sent = self.sent or self.frame()
+        self.response["store"] = False
+        return frames.replace(sent, self.frame())
 
 
 def error_frame(form: WireForm, error: ErrorInfo, number: int = 0) -> bytes:
@@ -533,7 +576,7 @@ class StreamWriter:
     Attributes:
         losses: what the form could not say of the answer, once the stream has ended.
         original: that answer, or ``None`` if it is the server's own.
-        told: for a client of Responses, the complete answer as it was told, once the stream has ended without an error.
+        ending: for a client of Responses, the event with the answer as far as it came, once the stream has ended.
     """
 
     def __init__(
@@ -568,7 +611,7 @@ class StreamWriter:
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
         self.original: ChatResponse | None = None
-        self.told: dict[str, Any] | None = None
+        self.ending: Ending | None = None
 
     def feed(self, event: StreamEvent) -> bytes:
         """Return the bytes for *event*. The last event ends the stream, and an error does so as the form defines."""
@@ -596,7 +639,7 @@ class StreamWriter:
             try:
                 last = list(self._converter.finish(received if is_carried else response, response))
                 frames += self._frames(last)
-                self.told = next((event["response"] for event in last if "response" in event), None)
+                self._note_ending(last)
                 losses = self._converter.report.losses
             except DangerousLossError as error:
                 frames += self.fail(info_of(error))
@@ -627,7 +670,13 @@ class StreamWriter:
         if self._has_ended:
             return b""
         self._has_ended = True
-        return self._frames(self._converter.fail(error))
+        last = list(self._converter.fail(error))
+        frames = self._frames(last)
+        self._note_ending(last)
+        return frames
+
+    def _note_ending(self, last: Iterable[dict[str, Any]]) -> None:
+        self.ending = next((Ending(event) for event in last if event.get("type") in _ENDS), None)
 
     def _fed(self, delta: ResponseDelta) -> bytes:
         return self._frames(self._converter.feed(self._with_own_call_id(delta)))

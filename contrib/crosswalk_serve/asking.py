@@ -21,7 +21,7 @@ from crosswalk.formats.writing import source_form
 from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.endpoint import is_paid, is_unstarted
 from crosswalk.service.setup import PreparedRequest
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
+from crosswalk.types import ChatMessage, ChatResponse, Segment, StreamEventType
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.fields import Fields
 from crosswalk_serve.answers import (
@@ -86,6 +86,7 @@ _log = logging.getLogger("crosswalk.serve")
 _NO_BACKGROUND: Final = "this gateway gives no answer in the background"
 _NOT_STORED: Final = "this gateway keeps no answers"
 _ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
+_LEFT_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the client left before the end of the answer")
 _UNREADABLE_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
 
 
@@ -442,7 +443,7 @@ class GatewayExchange(Exchange):
         if self._writer is not None:
             if ended_response is None:
                 ended_response = events.response
-                last_frames = b"" if interruptible.cause is None else self._writer.fail(interruptible.cause)
+                last_frames = self._writer.fail(interruptible.cause or _LEFT_ERROR)
             await self._end_stream(ended_response, last_frames, self._writer)
         elif ended_response is not None:
             await self._answer(ended_response)
@@ -497,17 +498,21 @@ class GatewayExchange(Exchange):
         self.reply.dropped += dropped(response)
         self.reply.dropped += dropped_fields(writer.losses, writer.original or response)
         body = self._to_store(response, writer)
-        await self._settle(response, body)
+        stored_body = await self._settle(response, body)
+        if stored_body is not body and writer.ending is not None:  # the last event can still say so
+            frames = writer.ending.without_store(frames)
         await self.reply.end(frames)
 
     def _to_store(self, response: ChatResponse, writer: StreamWriter | Relay) -> bytes | None:
         """Return the body to store of a streamed *response*, or ``None`` if it is not to be stored, or has no body.
 
-        It is the one that *writer* has told the client, as the end of the stream says it.
+        It is the one that *writer* has told the client, as the end of the stream says it, or as far as it came.
         """
-        if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
+        if not self._is_kept:
             return None
-        return None if writer.told is None else dump_json(writer.told)
+        if writer.ending is not None:
+            return dump_json(writer.ending.response)
+        return whole(self._incoming, carried(response), self.reply.id, self._seal, is_mixed=True).body
 
     # Output.
 
@@ -516,7 +521,8 @@ class GatewayExchange(Exchange):
     ) -> None:
         """Answer with *error*. If a stream has begun, its last event reports the error."""
         if self._writer is not None:
-            return await self.reply.end(self._writer.fail(error))
+            frames, ending = self._writer.fail(error), self._writer.ending
+            return await self.reply.end(frames if ending is None else ending.without_store(frames))
         if self.reply.is_stream:
             return await self.reply.end(error_frame(self._form, error))
         body, status = failed(self._form, error, self.reply.id)

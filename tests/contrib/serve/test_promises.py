@@ -1,0 +1,128 @@
+"""What a stream of Responses says of its store holds, however it ends: the client can ask for the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+
+from contrib_serve import asking, config_of, live, streams
+from crosswalk.testing.exchange import Stall
+from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk_serve import create_app
+
+ASKED = {"model": "tiny", "input": "Hi", "stream": True}
+TEXT = {"type": "output_text", "text": "Hello", "annotations": [], "logprobs": []}
+MESSAGE = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [TEXT]}
+RESPONSE = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m", "store": True, "output": []}
+BEGUN = [
+    {"type": "response.created", "response": {**RESPONSE, "status": "in_progress"}},
+    {"type": "response.output_item.added", "output_index": 0, "item": {**MESSAGE, "status": "in_progress", "content": []}},
+    {"type": "response.content_part.added", "item_id": "msg_1", "output_index": 0, "content_index": 0, "part": {**TEXT, "text": ""}},
+    {"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "content_index": 0, "delta": "Hello", "logprobs": []},
+]  # fmt: skip
+FAILED = {"code": "server_error", "message": "The model has failed."}
+USAGE = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
+ENDS: dict[str, dict[str, Any]] = {
+    "completed": {},
+    "incomplete": {"incomplete_details": {"reason": "max_output_tokens"}},
+    "failed": {"error": FAILED, "usage": USAGE},
+}
+
+
+def ending(status: str) -> dict[str, Any]:
+    """The last event of the server."""
+    response = {**RESPONSE, "status": status, "output": [MESSAGE], **ENDS[status]}
+    return {"type": f"response.{status}", "response": response, "sequence_number": 9}
+
+
+def numbered(*more: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{**event, "sequence_number": number} for number, event in enumerate([*BEGUN, *more])]
+
+
+def told(body: bytes) -> list[dict[str, Any]]:
+    """The events of a stream."""
+    return [orjson.loads(line[6:]) for line in body.splitlines() if line.startswith(b"data: {")]
+
+
+def streamed(
+    upstream: ReplayServer, provider: str, more: str = ""
+) -> tuple[list[dict[str, Any]], httpx2.Response]:
+    """The events for a client, and what it gets when it asks for their answer again."""
+    models = f"tiny: {{provider: {provider}, base_url: '{upstream.url}', api_key: k}}"
+    app = create_app(config_of(upstream, more, models))
+
+    async def main() -> tuple[list[dict[str, Any]], httpx2.Response]:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            events = told((await client.post("/v1/responses", json=ASKED)).content)
+            return events, await client.get(f"/v1/responses/{events[0]['response']['id']}")
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("status", ENDS)
+def test_the_servers_own_end_is_passed_on_and_kept(upstream: ReplayServer, status: str) -> None:
+    last = ending(status)
+    upstream.add(Answer.of_events(numbered(last), done=False))
+    events, kept = streamed(upstream, "openai_responses")
+    assert events[-1] == {**last, "sequence_number": len(BEGUN)}
+    assert kept.json() == last["response"]
+
+
+def test_a_client_learns_no_more_of_a_failure_than_it_may(upstream: ReplayServer) -> None:
+    error = {"code": "invalid_api_key", "message": "Incorrect API key provided: sk-12."}
+    last = ending("failed")
+    upstream.add(Answer.of_events(numbered({**last, "response": {**last["response"], "error": error}})))
+    events, kept = streamed(upstream, "openai_responses")
+    assert "sk-12" not in str(events) + kept.text
+    assert events[-1]["type"] == "response.failed"
+    assert events[-1]["response"]["output"] == [MESSAGE]
+
+
+CUT: dict[str, Callable[[], Answer]] = {
+    "openai_responses": lambda: Answer.of_events(numbered(), done=False),
+    "openai": lambda: Answer(streams("Hello").chunks[:1], headers=streams("Hello").headers, stream=True),
+}
+
+
+@pytest.mark.parametrize("provider", CUT)
+def test_an_answer_that_was_cut_is_kept_as_far_as_it_came(upstream: ReplayServer, provider: str) -> None:
+    upstream.add(CUT[provider]())
+    events, kept = streamed(upstream, provider)
+    assert events[0]["response"]["store"] is True
+    assert kept.json()["status"] == "failed"
+    assert kept.json()["id"] == events[0]["response"]["id"]
+    assert kept.json()["output"][0]["content"][0]["text"] == "Hello"
+
+
+@pytest.mark.parametrize("provider", CUT)
+def test_the_last_event_says_that_a_large_answer_is_not_kept(upstream: ReplayServer, provider: str) -> None:
+    whole = {"openai_responses": Answer.of_events(numbered(ending("completed"))), "openai": streams("Hello")}
+    upstream.add(whole[provider])
+    events, kept = streamed(upstream, provider, "responses: {bytes: 200}")
+    assert (events[-1]["type"], events[-1]["response"]["store"]) == ("response.completed", False)
+    assert kept.status_code == 404
+
+
+@pytest.mark.parametrize("provider", CUT)
+def test_an_answer_whose_client_left_is_kept_as_far_as_it_came(upstream: ReplayServer, provider: str) -> None:
+    whole = {
+        "openai_responses": Answer.of_events(numbered(ending("completed"))),
+        "openai": streams("Hello", "!"),
+    }
+    upstream.add(whole[provider], Stall(after_events=len(BEGUN) if provider == "openai_responses" else 1))
+    models = f"tiny: {{provider: {provider}, base_url: '{upstream.url}', api_key: k}}"
+    with live(config_of(upstream, "", models)) as here, httpx2.Client(base_url=here.url) as client:
+        with client.stream("POST", "/v1/responses", json=ASKED) as answer:
+            lines = iter(answer.iter_lines())
+            first = next(line for line in lines if line.startswith("data: "))
+            next(line for line in lines if "Hello" in line)
+        id = orjson.loads(first[6:])["response"]["id"]
+        here.wait_for(lambda here: not here.server.server_state.tasks)
+        kept = client.get(f"/v1/responses/{id}").json()
+    assert kept["status"] in ("cancelled", "failed")
+    assert kept["output"][0]["content"][0]["text"] == "Hello"
