@@ -129,9 +129,10 @@ def whole(
     else:
         shown_response = addressed(incoming, shown_response, token, model)
         written = _converted(incoming, shown_response, seal(response))
-    if written.status != 200 or not (wants.echo or wants.namespaces):
+    if written.status != 200 or not (wants.echo or wants.namespaces or wants.previous_response_id):
         return written
     body = load_json(written.body)
+    name_previous(body, wants.previous_response_id)
     for choice in body["choices"] if wants.echo else ():
         choice["text"] = prompt_of(incoming) + (choice.get("text") or "")
     if wants.namespaces:
@@ -171,6 +172,14 @@ def rename(event: dict[str, Any], alias: str | None) -> bool:
         if type(holder) is dict and type(holder.get("model")) is str:
             holder["model"], is_changed = alias, True
     return is_changed
+
+
+def name_previous(response: Any, id: str | None) -> bool:
+    """Name the answer *id* as the one before *response*, whose server was not told of it. Return whether that is new."""
+    is_new = id is not None and type(response) is dict and response.get("previous_response_id") is None
+    if is_new:
+        response["previous_response_id"] = id
+    return is_new
 
 
 def words_for(headers: Container[str], setting: str) -> Mapping[str, str]:
@@ -447,6 +456,7 @@ class Relay:
         self._alias = alias_of(incoming, sent.model)
         self._is_chat = form is WireForm.OPENAI_CHAT
         self._hides_usage = self._is_chat and not incoming.wants.include_usage
+        self._previous_id = incoming.wants.previous_response_id
         self._error_frames: list[bytes] = []
         self._has_ended = False
         self._event_number = -1  # of the last event, in Responses
@@ -493,6 +503,7 @@ class Relay:
         number = event.get("sequence_number")
         self._event_number = number if type(number) is int else self._event_number
         is_changed = rename(event, self._alias) | reword(event, self._words)
+        is_changed |= name_previous(event.get("response"), self._previous_id)
         if event.get("type") in _ENDS and type(event.get("response")) is dict:
             self.ending = Ending(event)
         if _is_error(event):

@@ -604,6 +604,7 @@ class StoredResponses:
             if "response" in event:
                 event["response"] = begun if event["type"] in _BEGINNINGS else told
             if event["sequence_number"] > after:
+                _tell_item(event, told)
                 reword(event, words)
                 frames.append(framed(WireForm.OPENAI_RESPONSES, event, dump_json(event)))
         return Response(b"".join(frames), media_type="text/event-stream")
@@ -643,6 +644,32 @@ class StoredResponses:
         if conversation is None:
             raise _unknown()
         return conversation
+
+
+_SUMMARY_EVENTS: Final = {
+    "response.content_part.added": "response.reasoning_summary_part.added",
+    "response.reasoning_text.delta": "response.reasoning_summary_text.delta",
+    "response.reasoning_text.done": "response.reasoning_summary_text.done",
+    "response.content_part.done": "response.reasoning_summary_part.done",
+}
+"""The events of a summary by those of the reasoning itself."""
+
+
+def _tell_item(event: dict[str, Any], told: Mapping[str, Any]) -> None:
+    """Let *event* say of its item what the client has got in the response *told*, and that it begins in progress."""
+    items, number = told.get("output"), event.get("output_index")
+    item = items[number] if number is not None and isinstance(items, list) and number < len(items) else None
+    if not isinstance(item, dict):
+        return
+    if event["type"] == "response.output_item.done":
+        event["item"] = item
+    elif event["type"] == "response.output_item.added" and "status" in event["item"]:
+        event["item"] = {**event["item"], "status": "in_progress"}
+    elif item.get("type") == "reasoning" and item.get("summary") and event["type"] in _SUMMARY_EVENTS:
+        event["type"] = _SUMMARY_EVENTS[event["type"]]
+        event["summary_index"] = event.pop("content_index")
+        if "part" in event:
+            event["part"] = {**event["part"], "type": "summary_text"}
 
 
 def input_items(given: Any) -> list[dict[str, Any]]:

@@ -126,3 +126,58 @@ def test_an_answer_whose_client_left_is_kept_as_far_as_it_came(upstream: ReplayS
         kept = client.get(f"/v1/responses/{id}").json()
     assert kept["status"] in ("cancelled", "failed")
     assert kept["output"][0]["content"][0]["text"] == "Hello"
+
+
+THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}
+CLAUDE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "c", "stop_reason": "end_turn", "stop_sequence": None,
+          "content": [THOUGHT, {"type": "text", "text": "Hello"}], "usage": {"input_tokens": 1, "output_tokens": 2}}  # fmt: skip
+
+
+@pytest.mark.parametrize("summary", ["auto", None])
+def test_a_stream_anew_tells_the_items_of_the_answer(upstream: ReplayServer, summary: str | None) -> None:
+    upstream.add(Answer.of_json(CLAUDE))
+    models = f"tiny: {{provider: anthropic, base_url: '{upstream.url}', api_key: k}}"
+    app = create_app(config_of(upstream, "", models))
+
+    async def main() -> None:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            asked = {"model": "tiny", "input": "Hi", "reasoning": {"summary": summary}}
+            answer = (await client.post("/v1/responses", json=asked)).json()
+            again = told((await client.get(f"/v1/responses/{answer['id']}?stream=true")).content)
+        done = [event["item"] for event in again if event["type"] == "response.output_item.done"]
+        assert done == answer["output"] == again[-1]["response"]["output"]
+        added = [event["item"] for event in again if event["type"] == "response.output_item.added"]
+        assert {item.get("status") for item in added} == {"in_progress"}
+        (thought,) = [event for event in again if event.get("delta") == "Hm."]
+        place = "summary" if summary else "content"
+        words = {"summary": "reasoning_summary_text", "content": "reasoning_text"}
+        assert thought["type"] == f"response.{words[place]}.delta"
+        assert (thought[f"{place}_index"], thought["item_id"]) == (0, answer["output"][0]["id"])
+        assert [part["text"] for part in answer["output"][0][place]] == ["Hm."]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_names_the_one_before_it(upstream: ReplayServer, stream: bool) -> None:
+    """Its server has got the whole conversation, and knows of no answer before."""
+    last = ending("completed")
+    response = {**last["response"], "previous_response_id": None}
+    answer = (
+        Answer.of_events([*BEGUN, {**last, "response": response}]) if stream else Answer.of_json(response)
+    )
+    upstream.add(answer, times=None)
+    models = f"tiny: {{provider: openai_responses, base_url: '{upstream.url}', api_key: k}}"
+    app = create_app(config_of(upstream, "", models))
+
+    async def main() -> None:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            asked: dict[str, Any] = {**ASKED, "stream": stream}
+            for id in (None, "resp_1"):
+                body = {**asked, "previous_response_id": id}
+                content = (await client.post("/v1/responses", json=body)).content
+                got = told(content)[-1]["response"] if stream else orjson.loads(content)
+                kept = (await client.get("/v1/responses/resp_1")).json()
+                assert got["previous_response_id"] == kept["previous_response_id"] == id
+
+    asyncio.run(main())
