@@ -80,6 +80,7 @@ from crosswalk_serve.routing import (
     ModelRoute,
     by_length,
     lane_key,
+    said_after,
 )
 
 _log = logging.getLogger("crosswalk.serve")
@@ -263,8 +264,8 @@ class GatewayExchange(Exchange):
         earlier = await self._conversations.before(self._caller.name, incoming.wants.previous_response_id)
         earlier_turns = earlier.turns
         self._asked_turns = (*earlier_turns, *request.messages)
-        own_messages = request.messages[request.instruction_count :]
-        self._carried = attrs.evolve(earlier, turns=(*earlier_turns, *own_messages))
+        turns = (*earlier_turns, *said_after(earlier_turns, request))
+        self._carried = attrs.evolve(earlier, turns=turns)
         turns, giving_servers = await gateway.kept_state.turns_for(
             self._caller.name, route.servers, self._asked_turns
         )

@@ -454,7 +454,7 @@ class ModelRoute:
             del self.lanes[next(iter(self.lanes))]
         self.lanes[service, key] = lane
 
-    def request(self, asked: ClientRequest, name: str, earlier: Iterable[Turn] = ()) -> ChatRequest:
+    def request(self, asked: ClientRequest, name: str, earlier: Sequence[Turn] = ()) -> ChatRequest:
         """Return *asked*, a request for the model *name* that continues *earlier* turns, in the form for the endpoints.
 
         Its instructions precede these turns.
@@ -469,7 +469,9 @@ class ModelRoute:
             fields["provider_options"] = options
         if earlier:
             count = asked.instruction_count
-            fields["messages"] = (*asked.messages[:count], *earlier, *asked.messages[count:])
+            fields["messages"] = (*asked.messages[:count], *earlier, *said_after(earlier, asked))
+            if len(fields["messages"]) == count + len(earlier):  # the last answer goes on
+                fields["places"] = asked.places[:count]
         changed_request = attrs.evolve(asked, **fields) if fields else asked
         return changed_request.for_model(name if self.passes_name else None)
 
@@ -521,6 +523,16 @@ class ModelRoute:
             usage = UsageInfo(prompt_count, max_answer_tokens * answer_count)
             costs.append(self.cost_of_tokens(usage, target, model) or 0.0)
         return max(costs)
+
+
+def said_after(earlier: Sequence[Turn], asked: ClientRequest) -> tuple[Turn, ...]:
+    """Return what *asked* says after *earlier* turns.
+
+    That is nothing if it only wants the last answer to go on, as a paused one does.
+    """
+    own = asked.messages[asked.instruction_count :]
+    is_silent = all(message_of(turn).role is Role.USER and not message_of(turn).content for turn in own)
+    return () if earlier and is_silent else own
 
 
 # The native lane: a request whose servers get the client's own bytes, with their own name of the model. It is neither read

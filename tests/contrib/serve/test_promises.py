@@ -181,3 +181,33 @@ def test_an_answer_names_the_one_before_it(upstream: ReplayServer, stream: bool)
                 assert got["previous_response_id"] == kept["previous_response_id"] == id
 
     asyncio.run(main())
+
+
+PAUSED = {**CLAUDE, "stop_reason": "pause_turn",
+          "content": [{"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}}]}  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [{"input": []}, {"input": ""}, {}, {"input": "Go on."}])
+def test_a_paused_answer_goes_on(upstream: ReplayServer, more: dict[str, Any]) -> None:
+    """Claude's call of a tool of its server is the end of the conversation then. A client that says more ends the pause."""
+    upstream.add(Answer.of_json(PAUSED))
+    upstream.add(Answer.of_json(CLAUDE), times=None)
+    models = f"tiny: {{provider: anthropic, base_url: '{upstream.url}', api_key: k}}"
+    app = create_app(config_of(upstream, "on_unsupported: drop", models))
+
+    async def main() -> None:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            first = (await client.post("/v1/responses", json={"model": "tiny", "input": "Hi"})).json()
+            body = {"model": "tiny", "previous_response_id": first["id"], **more}
+            answer = await client.post("/v1/responses", json=body)
+            assert answer.status_code == 200
+            *_, sent = upstream.requests
+            roles = [message["role"] for message in sent.json()["messages"]]
+            if more.get("input"):
+                assert "srvtoolu_1" not in str(sent.json()["messages"])
+            else:
+                assert sent.json()["messages"][-1]["content"] == PAUSED["content"]
+                assert roles == ["user", "assistant"]
+                assert "without a result" not in answer.headers.get("x-crosswalk-dropped", "")
+
+    asyncio.run(main())
