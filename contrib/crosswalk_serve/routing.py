@@ -19,6 +19,7 @@ import attrs
 from crosswalk.convert import WireForm
 from crosswalk.errors import (
     ConfigurationError,
+    CrosswalkError,
     ErrorKind,
     ResponseValidationError,
     UnknownProviderError,
@@ -744,7 +745,8 @@ class Router:
                     target.model or name
                 )  # so that a class that is not there is found at the start
         except (ConfigurationError, ResponseValidationError, UnknownProviderError) as error:
-            raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}") from None
+            place = _place_of(error, model)
+            raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}{place}") from None
         options = {target.provider: target.options for target in model.endpoints if target.options}
         is_mixed = len({target.provider for target in targets}) > 1
         route = ModelRoute(
@@ -813,8 +815,18 @@ def _defaults(model: Model) -> dict[str, Any]:
             (name for name in model.defaults if name not in attrs.fields_dict(ChatRequest)), None
         )
     if wrong_name is not None:
-        raise ConfigurationError(f"defaults: no option of a request is called {wrong_name!r:.60}")
+        key = f"defaults.{wrong_name}"
+        raise ConfigurationError(f"defaults: no option of a request is called {wrong_name!r:.60}", key=key)
     return dict(model.defaults)
+
+
+def _place_of(error: CrosswalkError, model: Model) -> str:
+    """Return the place of *error* below *model* in the file, with the dot before it, or nothing for the model itself."""
+    if isinstance(error, UnknownProviderError):
+        providers = [target.provider for target in model.endpoints]
+        number = next(number for number, one in enumerate(providers) if f"provider {one!r}" in str(error))
+        return f".endpoints.{number}.provider"
+    return f".{error.key}" if isinstance(error, ConfigurationError) and error.key else ""
 
 
 def _check_prices(config: Config) -> None:
