@@ -37,7 +37,7 @@ from crosswalk.types import (
 )
 from crosswalk.types.values import altered
 from crosswalk.wire.responses import OPEN_RESPONSES
-from crosswalk_serve.http import for_client, info_of, media_type, named
+from crosswalk_serve.http import for_client, info_of, media_type, named, worded
 
 # --------------------------------------------------------------------------------- answers
 # Whole answers in the client's form, with what the form could not say, and calls of custom tools.
@@ -551,6 +551,7 @@ class Ending:
 
 def error_frame(form: WireForm, error: ErrorInfo, number: int = 0) -> bytes:
     """Return the event of a stream in *form* that reports *error*. In Responses, it is the event *number*."""
+    error = worded(form, error)
     event = load_json(error_body(error, form).value)
     if form is WireForm.OPENAI_RESPONSES:
         details = {"code": error.code or error.kind.value, "message": error.message, "param": None}

@@ -67,6 +67,7 @@ from crosswalk_serve.requests import (
     Seals,
     check_head,
     first_headers,
+    foreign_switches,
     header_options,
     load_body,
     read_body,
@@ -85,6 +86,7 @@ from crosswalk_serve.routing import (
 
 _log = logging.getLogger("crosswalk.serve")
 _NO_BACKGROUND: Final = "this gateway gives no answer in the background"
+_NO_COMPLETIONS: Final = "the server may keep the answer, but this gateway does not ask for it again"
 _NOT_STORED: Final = "this gateway keeps no answers"
 _ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
 _LEFT_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the client left before the end of the answer")
@@ -216,7 +218,11 @@ class GatewayExchange(Exchange):
             is_repeated, switches = bool(repetition_headers(headers)), header_options(self._form, headers)
         except BadRequestError:  # the whole way says it
             return None
-        return None if is_repeated else lane_key(self._form, body, fields, switches)
+        return (
+            None
+            if is_repeated or foreign_switches(self._form, headers)
+            else lane_key(self._form, body, fields, switches)
+        )
 
     def _on_lane(
         self, key: bytes | None, body: bytes, fields: Mapping[str, Any]
@@ -245,6 +251,10 @@ class GatewayExchange(Exchange):
         """
         gateway, given = self._gateway, dict(fields.given)
         incoming = self._read(fields)
+        for header in foreign_switches(self._form, self._request.headers.raw):
+            self.reply.dropped.append(f"request.{header}: a request in another format cannot say it")
+        if self._form is WireForm.OPENAI_CHAT and given.get("store"):
+            self.reply.dropped.append(f"request.store: {_NO_COMPLETIONS}")
         if self._form is WireForm.OPENAI_RESPONSES:
             incoming = await self._with_kept(incoming)
         self._incoming = incoming = self._seals.opened(incoming)

@@ -92,6 +92,22 @@ def test_other_counts_are_estimates(upstream: ReplayServer, provider: str, statu
     assert raw.headers["x-crosswalk-estimated"] == "input_tokens"
 
 
+@pytest.mark.parametrize(("status", "count"), [(503, 11), (400, None)])
+def test_the_next_server_counts_if_the_first_one_fails(
+    upstream: ReplayServer, status: int, count: int | None
+) -> None:
+    upstream.add(Answer.failure(status)).add(COUNTED)
+    server = f"provider: openai_responses, base_url: '{upstream.url}', api_key: k"
+    models = f"tiny: [{{{server}, model: a}}, {{{server}, model: b}}]"
+    with live(config_of(upstream, "", models)) as gateway, client_of(gateway) as client:
+        if count is None:
+            with pytest.raises(openai.BadRequestError):
+                client.responses.input_tokens.count(**ASKED)
+        else:
+            assert client.responses.input_tokens.count(**ASKED).input_tokens == count
+    assert [request.json()["model"] for request in upstream.requests] == ["a", "b"][: 2 if count else 1]
+
+
 def test_an_estimate_counts_the_turns_before(upstream: ReplayServer) -> None:
     upstream.add(says("x" * 400))
     with gateway_of(upstream, "mistral") as gateway, client_of(gateway) as client:
