@@ -26,9 +26,7 @@ from yaml.composer import ComposerError
 from crosswalk.codec import CanonicalConverter, converter
 from crosswalk.convert import WireForm
 from crosswalk.errors import ConfigurationError, CrosswalkError
-from crosswalk.plugin.registry import registry
 from crosswalk.service import Endpoint, RetryPolicy, Secret, Timeouts, max_tokens_of
-from crosswalk.service.model_fit import facts_of, match_of
 
 # ---------------------------------------------------------------------------------- config
 # The types of the gateway's configuration file. :func:`crosswalk_serve.config.load_config` reads it.
@@ -136,11 +134,6 @@ class Target:
             ConfigurationError: there is no such model class.
         """
         return max_tokens_of(model, self.provider, self.model_class)
-
-    def reasons(self, model: str) -> bool:
-        """Return whether *model* may reason: its class does, or is unknown."""
-        match = match_of(facts_of(registry.mapper(self.provider)), model, self.model_class, self.provider)
-        return match is None or match.rules.thinks or bool(match.rules.effort)
 
     def endpoint(self) -> Endpoint:
         """The endpoint for the service.

@@ -26,6 +26,7 @@ from crosswalk.errors import (
 )
 from crosswalk.formats.reading import ClientRequest
 from crosswalk.formats.requests import Incoming
+from crosswalk.plugin.registry import registry
 from crosswalk.prices import cost_of
 from crosswalk.service import (
     ChatRequest,
@@ -37,6 +38,7 @@ from crosswalk.service import (
     Turn,
     message_of,
 )
+from crosswalk.service.model_fit import facts_of, match_of
 from crosswalk.service.setup import PreparedRequest
 from crosswalk.types import (
     Alternative,
@@ -417,7 +419,7 @@ class ModelRoute:
     def reasons(self, form: WireForm, name: str) -> bool:
         """Return whether a server that speaks *form* may have a model that reasons, if the client calls it *name*."""
         return any(
-            target.provider == form.provider and target.reasons(target.model or name)
+            target.provider == form.provider and _may_reason(target, target.model or name)
             for target in self.model.endpoints
         )
 
@@ -524,6 +526,12 @@ class ModelRoute:
             usage = UsageInfo(prompt_count, max_answer_tokens * answer_count)
             costs.append(self.cost_of_tokens(usage, target, model) or 0.0)
         return max(costs)
+
+
+def _may_reason(target: Target, model: str) -> bool:
+    """Return whether *model* may reason at *target*: its class does, or is unknown."""
+    match = match_of(facts_of(registry.mapper(target.provider)), model, target.model_class, target.provider)
+    return match is None or match.rules.thinks or bool(match.rules.effort)
 
 
 def said_after(earlier: Sequence[Turn], asked: ClientRequest) -> tuple[Turn, ...]:
