@@ -25,6 +25,7 @@ from starlette.responses import Response
 from crosswalk import from_json, normalize, to_json
 from crosswalk.convert import WireForm, events_of
 from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
+from crosswalk.formats.response_items import approval_ids, names_in, tell_item
 from crosswalk.records import append_line, record_line
 from crosswalk.service import (
     KEPT_FIELDS,
@@ -604,7 +605,7 @@ class StoredResponses:
             if "response" in event:
                 event["response"] = begun if event["type"] in _BEGINNINGS else told
             if event["sequence_number"] > after:
-                _tell_item(event, told)
+                tell_item(event, told)
                 reword(event, words)
                 frames.append(framed(WireForm.OPENAI_RESPONSES, event, dump_json(event)))
         return Response(b"".join(frames), media_type="text/event-stream")
@@ -644,32 +645,6 @@ class StoredResponses:
         if conversation is None:
             raise _unknown()
         return conversation
-
-
-_SUMMARY_EVENTS: Final = {
-    "response.content_part.added": "response.reasoning_summary_part.added",
-    "response.reasoning_text.delta": "response.reasoning_summary_text.delta",
-    "response.reasoning_text.done": "response.reasoning_summary_text.done",
-    "response.content_part.done": "response.reasoning_summary_part.done",
-}
-"""The events of a summary by those of the reasoning itself."""
-
-
-def _tell_item(event: dict[str, Any], told: Mapping[str, Any]) -> None:
-    """Let *event* say of its item what the client has got in the response *told*, and that it begins in progress."""
-    items, number = told.get("output"), event.get("output_index")
-    item = items[number] if number is not None and isinstance(items, list) and number < len(items) else None
-    if not isinstance(item, dict):
-        return
-    if event["type"] == "response.output_item.done":
-        event["item"] = item
-    elif event["type"] == "response.output_item.added" and "status" in event["item"]:
-        event["item"] = {**event["item"], "status": "in_progress"}
-    elif item.get("type") == "reasoning" and item.get("summary") and event["type"] in _SUMMARY_EVENTS:
-        event["type"] = _SUMMARY_EVENTS[event["type"]]
-        event["summary_index"] = event.pop("content_index")
-        if "part" in event:
-            event["part"] = {**event["part"], "type": "summary_text"}
 
 
 def input_items(given: Any) -> list[dict[str, Any]]:
@@ -726,11 +701,6 @@ _ITEM: Final = re.compile(r"input\[(\d+)\]")
 """The path of an item that names a kept one."""
 _LISTED: Final = re.compile(r"item_\d+_(.+)", re.DOTALL)
 """An id that the gateway makes up for an input item, with the id of the response."""
-_APPROVAL: Final = "mcp_approval_request"
-_LABELS: Final = frozenset(("type", "id", "status"))
-"""The fields of an item that says nothing itself: it names one that the server keeps, such as an image."""
-_NAME_PLACES: Final = (("container_id",), ("environment", "container_id"), ("approval_request_id",))
-"""The places in an input item that name what the server keeps."""
 _UNKNOWN_MESSAGE: Final = "this key has not received it from the server of this model, or that is long ago"
 
 
@@ -755,8 +725,10 @@ class KeptState:
             if is_kept or is_whole:
                 await self._documents.put(name_of(owner, f"reasoning:{id}"), server.encode())
         thread_ids = {response.id} if is_kept and "thread" in incoming.state else set()
+        output = response.metadata.extensions.get("output")
+        awaited_ids = approval_ids(output) if incoming.form is WireForm.OPENAI_RESPONSES else ()
         # A container and a conversation are kept without the answer, too.
-        for id in {*thread_ids, *kept_ids(response), *_approval_ids(response)}:
+        for id in {*thread_ids, *kept_ids(response), *awaited_ids}:
             await self._documents.put(name_of(owner, f"{server}:{id}"), b"1")
 
     async def keeper(self, owner: str | None, servers: Collection[str], incoming: Incoming) -> str | None:
@@ -874,31 +846,12 @@ def _sent_item(item: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in item.items() if key != "id"} if is_made_up else item
 
 
-def _approval_ids(response: ChatResponse) -> Iterator[str]:
-    """Return the ids of the calls in *response* for which its server waits for an approval."""
-    output = response.metadata.extensions.get("output")
-    for item in output if isinstance(output, tuple) else ():
-        if isinstance(item, Mapping) and item.get("type") == _APPROVAL:
-            yield from ids_in(item)
-
-
 def _kept_names(incoming: Incoming) -> Iterator[tuple[str, str]]:
     """Return the path and the id of each name in *incoming* of something that a server keeps."""
     for path, value in incoming.state.items():
         yield from ((path, id) for id in ids_in(value))
-    given = incoming.request.said.get("input") if incoming.form is WireForm.OPENAI_RESPONSES else None
-    items = given if isinstance(given, list) else ()
-    own_ids = {_own_id(item) for item in items if item.get("type") == _APPROVAL}
-    for number, item in enumerate(items):
-        path = f"input[{number}]"
-        if _type_of(item) != _REFERENCE and {key for key in item if item[key] is not None} <= _LABELS:
-            yield from ((path, id) for id in ids_in(item))
-        for steps in _NAME_PLACES:
-            named: Any = item
-            for step in steps:
-                named = named.get(step) if isinstance(named, dict) else None
-            if isinstance(named, str) and named not in own_ids:
-                yield ".".join((path, *steps)), named
+    if incoming.form is WireForm.OPENAI_RESPONSES:
+        yield from names_in(incoming.request.said.get("input"))
 
 
 async def _listed(owner: str | None, id: str, conversations: Conversations) -> dict[str, Any] | None:
