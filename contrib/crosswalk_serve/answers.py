@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -418,7 +419,8 @@ _USUAL_KEYS: Final = frozenset(
 )
 """The members of a chunk that holds nothing but counts."""
 _BROKEN_OFF_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
-_ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
+_FAILED: Final = "response.failed"
+_ENDS: Final = ("response.completed", "response.incomplete", _FAILED)
 """The events of Responses with the answer as far as it came."""
 _USAGE_ON_REQUEST_FORMS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
 _SEAL_FIRST_FORMS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
@@ -439,6 +441,8 @@ class Relay:
         incoming: the client's request.
         sent: the request that the stream answers.
         words: the client's words, see :func:`words_for`.
+        large: the length in bytes from which the last event of an answer of Responses waits for :meth:`finish`, because the
+            answer may be too large to be kept.
 
     Attributes:
         losses: the fields that did not go out. Always empty.
@@ -450,7 +454,11 @@ class Relay:
     original: ChatResponse | None = None
     ending: Ending | None = None
 
-    def __init__(self, incoming: Incoming, sent: Sent, words: Mapping[str, str] = _OPENAI) -> None:
+    def __init__(
+        self, incoming: Incoming, sent: Sent, words: Mapping[str, str] = _OPENAI, large: float = math.inf
+    ) -> None:
+        self._large = large
+        self._waiting = b""
         self._form = form = incoming.form
         self._words = words
         self._alias = alias_of(incoming, sent.model)
@@ -462,16 +470,16 @@ class Relay:
         self._event_number = -1  # of the last event, in Responses
 
     def frames(self, events: Iterable[bytes]) -> bytes:
-        """Return further *events* for the client, as received. The end of an answer of Responses, and an error, wait for
-        :meth:`finish` or :meth:`fail`.
+        """Return further *events* for the client, as received.
+
+        An error, and the end of a large answer of Responses, wait for :meth:`finish` or :meth:`fail`.
         """
         return b"".join(map(self._frame, events))
 
     def finish(self) -> bytes:
         """Return the end of a stream that did not fail."""
         self._has_ended = True
-        ending = b"" if self.ending is None else self.ending.sent
-        return b"".join(self._error_frames) + ending + (b"data: [DONE]\n\n" if self._is_chat else b"")
+        return b"".join(self._error_frames) + self._waiting + (b"data: [DONE]\n\n" if self._is_chat else b"")
 
     def fail(self, error: ErrorInfo) -> bytes:
         """Return the end of the stream with *error*, or nothing if the stream has ended.
@@ -481,8 +489,8 @@ class Relay:
         if self._has_ended:
             return b""
         self._has_ended = True
-        if self.ending is None:
-            return error_frame(self._form, error, self._event_number + 1)
+        if self.ending is None or self.ending.event["type"] != _FAILED:
+            return self._waiting + error_frame(self._form, error, self._event_number + 1)
         own_error = self.ending.response.get("error")
         if type(own_error) is not dict or own_error.get("message") != error.message:
             self.ending.response["error"] = {"code": "server_error", "message": error.message}
@@ -517,7 +525,10 @@ class Relay:
         frame = framed(self._form, event, dump_json(event) if is_changed else data)
         if self.ending is None or event is not self.ending.event:
             return frame
-        self.ending.sent = frame  # it waits: the client may ask for the answer as soon as it knows the end
+        self.ending.sent = frame
+        if len(frame) < self._large:
+            return frame
+        self._waiting = frame
         return b""
 
 
@@ -571,7 +582,7 @@ def framed(form: WireForm, event: dict[str, Any], data: bytes) -> bytes:
 
 def _is_error(event: dict[str, Any]) -> bool:
     """Return whether *event* reports the end of a stream by an error."""
-    return bool(event.get("error")) or event.get("type") in ("error", "response.failed")
+    return bool(event.get("error")) or event.get("type") in ("error", _FAILED)
 
 
 class StreamWriter:

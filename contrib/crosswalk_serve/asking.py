@@ -90,6 +90,8 @@ _NO_COMPLETIONS: Final = "the server may keep the answer, but this gateway does 
 _NOT_STORED: Final = "this gateway keeps no answers"
 _ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
 _LEFT_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the client left before the end of the answer")
+_LARGE_SHARE: Final = 1 / 16
+"""The share of the store from which an answer may be too large for it, with the conversation before it."""
 _UNREADABLE_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
 
 
@@ -491,7 +493,8 @@ class GatewayExchange(Exchange):
         sent = events.sent
         words = words_for(self._request.headers, self._gateway.config.reasoning_events)
         if sent is not None and not self._is_mixed and is_native(self._incoming, sent):
-            return Relay(self._incoming, sent, words)
+            large = self._gateway.config.responses.bytes * _LARGE_SHARE
+            return Relay(self._incoming, sent, words, large)
         model = None if sent is None else sent.model
         return StreamWriter(self._incoming, lambda: events.head, self.reply.id, model, self._seal, words)
 

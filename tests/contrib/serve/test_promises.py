@@ -128,6 +128,18 @@ def test_an_answer_whose_client_left_is_kept_as_far_as_it_came(upstream: ReplayS
     assert kept["output"][0]["content"][0]["text"] == "Hello"
 
 
+def test_the_last_event_waits_for_no_server_that_keeps_its_connection(upstream: ReplayServer) -> None:
+    events = numbered(ending("completed"))
+    upstream.add(Answer.of_events(events, done=False), Stall(after_events=len(events)))
+    models = f"tiny: {{provider: openai_responses, base_url: '{upstream.url}', api_key: k}}"
+    with (
+        live(config_of(upstream, "", models)) as here,
+        httpx2.Client(base_url=here.url) as client,
+        client.stream("POST", "/v1/responses", json=ASKED) as answer,
+    ):
+        assert any("response.completed" in line for line in answer.iter_lines())
+
+
 THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}
 CLAUDE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "c", "stop_reason": "end_turn", "stop_sequence": None,
           "content": [THOUGHT, {"type": "text", "text": "Hello"}], "usage": {"input_tokens": 1, "output_tokens": 2}}  # fmt: skip
