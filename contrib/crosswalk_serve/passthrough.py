@@ -292,14 +292,15 @@ async def _counted(route: ModelRoute, asked: ClientRequest) -> int | None:
     Raises:
         Refusal: it counts, but not this request.
     """
-    last = len(route.targets[0]) - 1
-    for number, target in enumerate(route.targets[0][:last]):
+    number, targets = 0, route.targets[0]
+    while True:
         try:
-            return await _counted_by(route, number, target, asked)
+            return await _counted_by(route, number, targets[number], asked)
         except Refusal as error:
-            if not _may_go_on(error):
+            number += 1
+            error.may_repeat = error.may_repeat and number == 1
+            if not _may_go_on(error) or number == len(targets):
                 raise
-    return await _counted_by(route, last, route.targets[0][last], asked)
 
 
 def _may_go_on(error: Refusal) -> bool:
