@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -37,7 +38,7 @@ from crosswalk.types import (
 )
 from crosswalk.types.values import altered
 from crosswalk.wire.responses import OPEN_RESPONSES
-from crosswalk_serve.http import for_client, info_of, media_type, named
+from crosswalk_serve.http import for_client, info_of, media_type, named, worded
 
 # --------------------------------------------------------------------------------- answers
 # Whole answers in the client's form, with what the form could not say, and calls of custom tools.
@@ -129,9 +130,10 @@ def whole(
     else:
         shown_response = addressed(incoming, shown_response, token, model)
         written = _converted(incoming, shown_response, seal(response))
-    if written.status != 200 or not (wants.echo or wants.namespaces):
+    if written.status != 200 or not (wants.echo or wants.namespaces or wants.previous_response_id):
         return written
     body = load_json(written.body)
+    name_previous(body, wants.previous_response_id)
     for choice in body["choices"] if wants.echo else ():
         choice["text"] = prompt_of(incoming) + (choice.get("text") or "")
     if wants.namespaces:
@@ -171,6 +173,14 @@ def rename(event: dict[str, Any], alias: str | None) -> bool:
         if type(holder) is dict and type(holder.get("model")) is str:
             holder["model"], is_changed = alias, True
     return is_changed
+
+
+def name_previous(response: Any, id: str | None) -> bool:
+    """Name the answer *id* as the one before *response*, whose server was not told of it. Return whether that is new."""
+    is_new = id is not None and type(response) is dict and response.get("previous_response_id") is None
+    if is_new:
+        response["previous_response_id"] = id
+    return is_new
 
 
 def words_for(headers: Container[str], setting: str) -> Mapping[str, str]:
@@ -409,8 +419,9 @@ _USUAL_KEYS: Final = frozenset(
 )
 """The members of a chunk that holds nothing but counts."""
 _BROKEN_OFF_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
-_ENDS: Final = ("response.completed", "response.incomplete")
-"""The events of Responses with the complete answer."""
+_FAILED: Final = "response.failed"
+_ENDS: Final = ("response.completed", "response.incomplete", _FAILED)
+"""The events of Responses with the answer as far as it came."""
 _USAGE_ON_REQUEST_FORMS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
 _SEAL_FIRST_FORMS: Final = (WireForm.ANTHROPIC, WireForm.GEMINI)
 """The formats whose clients send a seal back if it comes before the calls or with them, and may drop a later one."""
@@ -430,42 +441,60 @@ class Relay:
         incoming: the client's request.
         sent: the request that the stream answers.
         words: the client's words, see :func:`words_for`.
+        large: the length in bytes from which the last event of an answer of Responses waits for :meth:`finish`, because the
+            answer may be too large to be kept.
 
     Attributes:
         losses: the fields that did not go out. Always empty.
         original: as for :class:`StreamWriter`. Always ``None``.
-        told: as for :class:`StreamWriter`.
+        ending: as for :class:`StreamWriter`.
     """
 
     losses: tuple[Loss, ...] = ()
     original: ChatResponse | None = None
-    told: dict[str, Any] | None = None
+    ending: Ending | None = None
 
-    def __init__(self, incoming: Incoming, sent: Sent, words: Mapping[str, str] = _OPENAI) -> None:
+    def __init__(
+        self, incoming: Incoming, sent: Sent, words: Mapping[str, str] = _OPENAI, large: float = math.inf
+    ) -> None:
+        self._large = large
+        self._waiting = b""
         self._form = form = incoming.form
         self._words = words
         self._alias = alias_of(incoming, sent.model)
         self._is_chat = form is WireForm.OPENAI_CHAT
         self._hides_usage = self._is_chat and not incoming.wants.include_usage
+        self._previous_id = incoming.wants.previous_response_id
         self._error_frames: list[bytes] = []
         self._has_ended = False
         self._event_number = -1  # of the last event, in Responses
 
     def frames(self, events: Iterable[bytes]) -> bytes:
-        """Return further *events* for the client, as received. An error waits for :meth:`finish` or :meth:`fail`."""
+        """Return further *events* for the client, as received.
+
+        An error, and the end of a large answer of Responses, wait for :meth:`finish` or :meth:`fail`.
+        """
         return b"".join(map(self._frame, events))
 
     def finish(self) -> bytes:
         """Return the end of a stream that did not fail."""
         self._has_ended = True
-        return b"".join(self._error_frames) + (b"data: [DONE]\n\n" if self._is_chat else b"")
+        return b"".join(self._error_frames) + self._waiting + (b"data: [DONE]\n\n" if self._is_chat else b"")
 
     def fail(self, error: ErrorInfo) -> bytes:
-        """Return the end of the stream with *error*, or nothing if the stream has ended."""
+        """Return the end of the stream with *error*, or nothing if the stream has ended.
+
+        It is the server's own end if that is a failed response, with what a client may see of its error.
+        """
         if self._has_ended:
             return b""
         self._has_ended = True
-        return error_frame(self._form, error, self._event_number + 1)
+        if self.ending is None or self.ending.event["type"] != _FAILED:
+            return self._waiting + error_frame(self._form, error, self._event_number + 1)
+        own_error = self.ending.response.get("error")
+        if type(own_error) is not dict or own_error.get("message") != error.message:
+            self.ending.response["error"] = {"code": "server_error", "message": error.message}
+        return self.ending.frame()
 
     def _frame(self, data: bytes) -> bytes:
         may_hold_usage = self._hides_usage and b'"usage"' in data
@@ -479,24 +508,61 @@ class Relay:
         event = load_json(data)
         if type(event) is not dict:
             return framed(self._form, {}, data)
-        if _is_error(event):
-            self._error_frames.append(framed(self._form, event, data))
-            return b""
         number = event.get("sequence_number")
         self._event_number = number if type(number) is int else self._event_number
         is_changed = rename(event, self._alias) | reword(event, self._words)
+        is_changed |= name_previous(event.get("response"), self._previous_id)
         if event.get("type") in _ENDS and type(event.get("response")) is dict:
-            self.told = event["response"]
+            self.ending = Ending(event)
+        if _is_error(event):
+            self._error_frames.append(framed(self._form, event, data))
+            return b""
         if may_hold_usage and event.get("usage") is not None:
             if event.get("choices") == [] and event.keys() <= _USUAL_KEYS:
                 return b""
             del event["usage"]
             is_changed = True
-        return framed(self._form, event, dump_json(event) if is_changed else data)
+        frame = framed(self._form, event, dump_json(event) if is_changed else data)
+        if self.ending is None or event is not self.ending.event:
+            return frame
+        self.ending.sent = frame
+        if len(frame) < self._large:
+            return frame
+        self._waiting = frame
+        return b""
+
+
+class Ending:
+    """The last event of a stream of Responses.
+
+    Args:
+        event: the event.
+
+    Attributes:
+        event: the event.
+        response: the answer as far as it came.
+        sent: the event as it is sent, or empty if that is what :meth:`frame` returns.
+    """
+
+    def __init__(self, event: dict[str, Any]) -> None:
+        self.event = event
+        self.response: dict[str, Any] = event["response"]
+        self.sent = b""
+
+    def frame(self) -> bytes:
+        """Return the event with what :attr:`response` says now."""
+        return framed(WireForm.OPENAI_RESPONSES, self.event, dump_json(self.event))
+
+    def without_store(self, frames: bytes) -> bytes:
+        """Return *frames*, which end with it, so that it says that the answer is not kept."""
+        sent = self.sent or self.frame()
+        self.response["store"] = False
+        return frames.replace(sent, self.frame())
 
 
 def error_frame(form: WireForm, error: ErrorInfo, number: int = 0) -> bytes:
     """Return the event of a stream in *form* that reports *error*. In Responses, it is the event *number*."""
+    error = worded(form, error)
     event = load_json(error_body(error, form).value)
     if form is WireForm.OPENAI_RESPONSES:
         details = {"code": error.code or error.kind.value, "message": error.message, "param": None}
@@ -516,7 +582,7 @@ def framed(form: WireForm, event: dict[str, Any], data: bytes) -> bytes:
 
 def _is_error(event: dict[str, Any]) -> bool:
     """Return whether *event* reports the end of a stream by an error."""
-    return bool(event.get("error")) or event.get("type") in ("error", "response.failed")
+    return bool(event.get("error")) or event.get("type") in ("error", _FAILED)
 
 
 class StreamWriter:
@@ -533,7 +599,7 @@ class StreamWriter:
     Attributes:
         losses: what the form could not say of the answer, once the stream has ended.
         original: that answer, or ``None`` if it is the server's own.
-        told: for a client of Responses, the complete answer as it was told, once the stream has ended without an error.
+        ending: for a client of Responses, the event with the answer as far as it came, once the stream has ended.
     """
 
     def __init__(
@@ -568,7 +634,7 @@ class StreamWriter:
         self._has_ended = False
         self.losses: tuple[Loss, ...] = ()
         self.original: ChatResponse | None = None
-        self.told: dict[str, Any] | None = None
+        self.ending: Ending | None = None
 
     def feed(self, event: StreamEvent) -> bytes:
         """Return the bytes for *event*. The last event ends the stream, and an error does so as the form defines."""
@@ -596,7 +662,7 @@ class StreamWriter:
             try:
                 last = list(self._converter.finish(received if is_carried else response, response))
                 frames += self._frames(last)
-                self.told = next((event["response"] for event in last if "response" in event), None)
+                self._note_ending(last)
                 losses = self._converter.report.losses
             except DangerousLossError as error:
                 frames += self.fail(info_of(error))
@@ -627,7 +693,13 @@ class StreamWriter:
         if self._has_ended:
             return b""
         self._has_ended = True
-        return self._frames(self._converter.fail(error))
+        last = list(self._converter.fail(error))
+        frames = self._frames(last)
+        self._note_ending(last)
+        return frames
+
+    def _note_ending(self, last: Iterable[dict[str, Any]]) -> None:
+        self.ending = next((Ending(event) for event in last if event.get("type") in _ENDS), None)
 
     def _fed(self, delta: ResponseDelta) -> bytes:
         return self._frames(self._converter.feed(self._with_own_call_id(delta)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from time import time
 from typing import Any, Final
@@ -191,9 +191,7 @@ class Listing:
         fields = load_body(await read_body(request, self._gateway.config.limits))
         name = fields.text("model") or fields.text("name") or ""
         route = self._gateway.route(caller, name)
-        takes_media = any(target.takes_media for target in route.model.endpoints)
-        capabilities = ["completion", "tools", *(["vision"] if takes_media else [])]
-        return _json({"details": {}, "model_info": {}, "capabilities": capabilities})
+        return _json(await supervised(self._gateway, request, caller, lambda: _shown(route)))
 
     async def version(self, request: Request) -> Response:
         """Answer Ollama's ``GET /api/version``."""
@@ -234,6 +232,32 @@ class Listing:
     def _openai_model(self, name: str) -> dict[str, Any]:
         """Return the entry of a model. It was created when the gateway read its file: that of the model is unknown."""
         return {"id": name, "object": "model", "created": self._gateway.read_at, "owned_by": _OWNER}
+
+
+async def _shown(route: ModelRoute) -> dict[str, Any]:
+    """Return what the first server says of its model if it is Ollama's, or else what the gateway takes for it."""
+    target = route.targets[0][0]
+    if target.provider == WireForm.OLLAMA.provider:
+        with suppress(Refusal):
+            body = {"model": target.model or route.name}
+            return read(await fetch(route.services[0][0], target.provider, "POST", "/api/show", body), _about)
+    takes_media = any(one.takes_media for one in route.model.endpoints)
+    capabilities = ["completion", "tools", *(["vision"] if takes_media else [])]
+    return {"details": {}, "model_info": {}, "capabilities": capabilities}
+
+
+def _about(body: bytes) -> dict[str, Any]:
+    """Return the parts of what a server says of its model that hold for the gateway, too.
+
+    Raises:
+        ValueError, LookupError, TypeError: it does not say what the model can do.
+    """
+    told = orjson.loads(body)
+    return {
+        "details": told["details"],
+        "model_info": told["model_info"],
+        "capabilities": list(told["capabilities"]),
+    }
 
 
 async def _loaded(routes: Iterable[ModelRoute]) -> list[dict[str, Any]]:

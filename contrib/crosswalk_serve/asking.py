@@ -16,11 +16,12 @@ from starlette.types import Receive, Scope, Send
 
 from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
+from crosswalk.formats.reading import ClientRequest
 from crosswalk.formats.writing import source_form
 from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.endpoint import is_paid, is_unstarted
 from crosswalk.service.setup import PreparedRequest
-from crosswalk.types import ChatMessage, ChatResponse, FinishReason, Segment, StreamEventType
+from crosswalk.types import ChatMessage, ChatResponse, Segment, StreamEventType
 from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.fields import Fields
 from crosswalk_serve.answers import (
@@ -66,6 +67,7 @@ from crosswalk_serve.requests import (
     Seals,
     check_head,
     first_headers,
+    foreign_switches,
     header_options,
     load_body,
     read_body,
@@ -79,11 +81,17 @@ from crosswalk_serve.routing import (
     ModelRoute,
     by_length,
     lane_key,
+    said_after,
 )
 
 _log = logging.getLogger("crosswalk.serve")
 _NO_BACKGROUND: Final = "this gateway gives no answer in the background"
+_NO_COMPLETIONS: Final = "the server may keep the answer, but this gateway does not ask for it again"
 _NOT_STORED: Final = "this gateway keeps no answers"
+_ENCRYPTED_REASONING: Final = "reasoning.encrypted_content"
+_LEFT_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the client left before the end of the answer")
+_LARGE_SHARE: Final = 1 / 16
+"""The share of the store from which an answer may be too large for it, with the conversation before it."""
 _UNREADABLE_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the provider's answer cannot be read", status=502)
 
 
@@ -212,7 +220,11 @@ class GatewayExchange(Exchange):
             is_repeated, switches = bool(repetition_headers(headers)), header_options(self._form, headers)
         except BadRequestError:  # the whole way says it
             return None
-        return None if is_repeated else lane_key(self._form, body, fields, switches)
+        return (
+            None
+            if is_repeated or foreign_switches(self._form, headers)
+            else lane_key(self._form, body, fields, switches)
+        )
 
     def _on_lane(
         self, key: bytes | None, body: bytes, fields: Mapping[str, Any]
@@ -241,6 +253,10 @@ class GatewayExchange(Exchange):
         """
         gateway, given = self._gateway, dict(fields.given)
         incoming = self._read(fields)
+        for header in foreign_switches(self._form, self._request.headers.raw):
+            self.reply.dropped.append(f"request.{header}: a request in another format cannot say it")
+        if self._form is WireForm.OPENAI_CHAT and given.get("store"):
+            self.reply.dropped.append(f"request.store: {_NO_COMPLETIONS}")
         if self._form is WireForm.OPENAI_RESPONSES:
             incoming = await self._with_kept(incoming)
         self._incoming = incoming = self._seals.opened(incoming)
@@ -256,18 +272,18 @@ class GatewayExchange(Exchange):
         if route.keeps(self._form):
             keeper = await gateway.kept_state.keeper(self._caller.name, route.servers, incoming_for_server)
             self._route = route = route.at(keeper)
-        request = incoming_for_server.request
+        request = self._unkept(incoming_for_server.request, route)
         earlier = await self._conversations.before(self._caller.name, incoming.wants.previous_response_id)
         earlier_turns = earlier.turns
         self._asked_turns = (*earlier_turns, *request.messages)
-        own_messages = request.messages[request.instruction_count :]
-        self._carried = attrs.evolve(earlier, turns=(*earlier_turns, *own_messages))
+        turns = (*earlier_turns, *said_after(earlier_turns, request))
+        self._carried = attrs.evolve(earlier, turns=turns)
         turns, giving_servers = await gateway.kept_state.turns_for(
             self._caller.name, route.servers, self._asked_turns
         )
         continued_turns, own_turns = turns[: len(earlier_turns)], turns[len(earlier_turns) :]
         if giving_servers or any(map(is_not, own_turns, request.messages)):
-            request = attrs.evolve(incoming_for_server.request, messages=own_turns, servers=giving_servers)
+            request = attrs.evolve(request, messages=own_turns, servers=giving_servers)
         asked = route.request(request, name, continued_turns)
         max_cost = route.most_cost(asked, incoming.wants.n) if self._has_budget else 0.0
         self._reservation = await gateway.quotas.admit(self._caller, max_cost)
@@ -288,11 +304,32 @@ class GatewayExchange(Exchange):
         if not gateway.stores and incoming.wants.store is not False:
             if incoming.wants.store:
                 self.reply.dropped.append(f"request.store: {_NOT_STORED}")
-            incoming = with_fields(incoming, store=False)
+            fields: dict[str, Any] = {"store": False}
+            name = incoming.request.model or ""
+            route = gateway.router.find(name)
+            if route is not None and route.for_form(self._form).reasons(self._form, name):
+                given = incoming.request.said.get("include") or ()  # without it, the ids lead nowhere
+                fields["include"] = [
+                    *given,
+                    *([] if _ENCRYPTED_REASONING in given else [_ENCRYPTED_REASONING]),
+                ]
+            incoming = with_fields(incoming, **fields)
         incoming, self._own_input = await gateway.kept_state.with_items(
             self._caller.name, incoming, self._conversations
         )
         return incoming
+
+    def _unkept(self, request: ClientRequest, route: ModelRoute) -> ClientRequest:
+        """Return *request* so that a server of Responses keeps nothing, and gives all of its reasoning, encrypted.
+
+        Clients of other formats hold the whole conversation themselves. Only what they want to have kept is.
+        """
+        is_own = self._form is WireForm.OPENAI_RESPONSES
+        if is_own or request.said.get("store") or not route.keeps(WireForm.OPENAI_RESPONSES):
+            return request
+        reasons = route.reasons(WireForm.OPENAI_RESPONSES, request.model or "")
+        options = {"store": False, **({"encrypted_reasoning": True} if reasons else {})}
+        return attrs.evolve(request, extra_options={**request.extra_options, **options})
 
     def _in_foreground(self, incoming: Incoming, route: ModelRoute) -> Incoming:
         """Return *incoming* without the wish for an answer in the background. Its server alone would know how that ends.
@@ -419,7 +456,7 @@ class GatewayExchange(Exchange):
         if self._writer is not None:
             if ended_response is None:
                 ended_response = events.response
-                last_frames = b"" if interruptible.cause is None else self._writer.fail(interruptible.cause)
+                last_frames = self._writer.fail(interruptible.cause or _LEFT_ERROR)
             await self._end_stream(ended_response, last_frames, self._writer)
         elif ended_response is not None:
             await self._answer(ended_response)
@@ -456,7 +493,8 @@ class GatewayExchange(Exchange):
         sent = events.sent
         words = words_for(self._request.headers, self._gateway.config.reasoning_events)
         if sent is not None and not self._is_mixed and is_native(self._incoming, sent):
-            return Relay(self._incoming, sent, words)
+            large = self._gateway.config.responses.bytes * _LARGE_SHARE
+            return Relay(self._incoming, sent, words, large)
         model = None if sent is None else sent.model
         return StreamWriter(self._incoming, lambda: events.head, self.reply.id, model, self._seal, words)
 
@@ -474,17 +512,21 @@ class GatewayExchange(Exchange):
         self.reply.dropped += dropped(response)
         self.reply.dropped += dropped_fields(writer.losses, writer.original or response)
         body = self._to_store(response, writer)
-        await self._settle(response, body)
+        stored_body = await self._settle(response, body)
+        if stored_body is not body and writer.ending is not None:  # the last event can still say so
+            frames = writer.ending.without_store(frames)
         await self.reply.end(frames)
 
     def _to_store(self, response: ChatResponse, writer: StreamWriter | Relay) -> bytes | None:
         """Return the body to store of a streamed *response*, or ``None`` if it is not to be stored, or has no body.
 
-        It is the one that *writer* has told the client, as the end of the stream says it.
+        It is the one that *writer* has told the client, as the end of the stream says it, or as far as it came.
         """
-        if not self._is_kept or response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED):
+        if not self._is_kept:
             return None
-        return None if writer.told is None else dump_json(writer.told)
+        if writer.ending is not None:
+            return dump_json(writer.ending.response)
+        return whole(self._incoming, carried(response), self.reply.id, self._seal, is_mixed=True).body
 
     # Output.
 
@@ -493,7 +535,8 @@ class GatewayExchange(Exchange):
     ) -> None:
         """Answer with *error*. If a stream has begun, its last event reports the error."""
         if self._writer is not None:
-            return await self.reply.end(self._writer.fail(error))
+            frames, ending = self._writer.fail(error), self._writer.ending
+            return await self.reply.end(frames if ending is None else ending.without_store(frames))
         if self.reply.is_stream:
             return await self.reply.end(error_frame(self._form, error))
         body, status = failed(self._form, error, self.reply.id)

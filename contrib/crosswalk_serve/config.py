@@ -21,6 +21,7 @@ import yaml
 from cattrs.cols import list_structure_factory
 from cattrs.errors import AttributeValidationNote, BaseValidationError
 from cattrs.gen import make_dict_structure_fn
+from yaml.composer import ComposerError
 
 from crosswalk.codec import CanonicalConverter, converter
 from crosswalk.convert import WireForm
@@ -594,7 +595,9 @@ def _composed(text: bytes | str, source: str) -> yaml.Node | None:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
-        raise ConfigurationError(f"{source}{where}: not YAML", source=source) from None
+        is_second = isinstance(error, ComposerError) and "single document" in str(error)
+        problem = "expected one document, not several" if is_second else "not YAML"
+        raise ConfigurationError(f"{source}{where}: {problem}", source=source) from None
 
 
 def _plain(node: yaml.Node, path: tuple[str, ...], environ: Mapping[str, str]) -> Any:

@@ -25,6 +25,7 @@ from starlette.responses import Response
 from crosswalk import from_json, normalize, to_json
 from crosswalk.convert import WireForm, events_of
 from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
+from crosswalk.formats.response_items import approval_ids, names_in, tell_item
 from crosswalk.records import append_line, record_line
 from crosswalk.service import (
     KEPT_FIELDS,
@@ -604,6 +605,7 @@ class StoredResponses:
             if "response" in event:
                 event["response"] = begun if event["type"] in _BEGINNINGS else told
             if event["sequence_number"] > after:
+                tell_item(event, told)
                 reword(event, words)
                 frames.append(framed(WireForm.OPENAI_RESPONSES, event, dump_json(event)))
         return Response(b"".join(frames), media_type="text/event-stream")
@@ -722,10 +724,11 @@ class KeptState:
         for id, is_whole in reasoning_ids(response).items():
             if is_kept or is_whole:
                 await self._documents.put(name_of(owner, f"reasoning:{id}"), server.encode())
-        if not is_kept:
-            return
-        thread_ids = {response.id} if "thread" in incoming.state else set()
-        for id in {*thread_ids, *kept_ids(response)}:
+        thread_ids = {response.id} if is_kept and "thread" in incoming.state else set()
+        output = response.metadata.extensions.get("output")
+        awaited_ids = approval_ids(output) if incoming.form is WireForm.OPENAI_RESPONSES else ()
+        # A container and a conversation are kept without the answer, too.
+        for id in {*thread_ids, *kept_ids(response), *awaited_ids}:
             await self._documents.put(name_of(owner, f"{server}:{id}"), b"1")
 
     async def keeper(self, owner: str | None, servers: Collection[str], incoming: Incoming) -> str | None:
@@ -736,12 +739,11 @@ class KeptState:
             Refusal: nobody can tell now.
         """
         keepers: list[str] | None = None
-        for path, value in incoming.state.items():
-            for id in ids_in(value):
-                candidates = sorted(servers) if keepers is None else keepers
-                keepers = [one for one in candidates if await self._has_received(owner, one, id)]
-                if not keepers:
-                    raise BadRequestError(_UNKNOWN_MESSAGE, path)
+        for path, id in _kept_names(incoming):
+            candidates = sorted(servers) if keepers is None else keepers
+            keepers = [one for one in candidates if await self._has_received(owner, one, id)]
+            if not keepers:
+                raise BadRequestError(_UNKNOWN_MESSAGE, path)
         return keepers[0] if keepers else None
 
     async def turns_for(
@@ -842,6 +844,14 @@ def _sent_item(item: dict[str, Any]) -> dict[str, Any]:
     """Return *item* for a server: without an id that the gateway has made up."""
     is_made_up = _LISTED.fullmatch(_own_id(item)) is not None
     return {key: value for key, value in item.items() if key != "id"} if is_made_up else item
+
+
+def _kept_names(incoming: Incoming) -> Iterator[tuple[str, str]]:
+    """Return the path and the id of each name in *incoming* of something that a server keeps."""
+    for path, value in incoming.state.items():
+        yield from ((path, id) for id in ids_in(value))
+    if incoming.form is WireForm.OPENAI_RESPONSES:
+        yield from names_in(incoming.request.said.get("input"))
 
 
 async def _listed(owner: str | None, id: str, conversations: Conversations) -> dict[str, Any] | None:

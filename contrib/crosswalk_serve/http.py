@@ -189,9 +189,26 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
     return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=error_body)
 
 
+_GOOGLE_WORDS: Final[Mapping[int, str]] = {503: "UNAVAILABLE", 529: "UNAVAILABLE"}
+"""Google's words for statuses whose errors other APIs count among others."""
+_GOOGLE_WORD: Final = re.compile("[A-Z_]+")
+
+
+def worded(form: WireForm, error: ErrorInfo) -> ErrorInfo:
+    """Return *error* with words of the API of *form*: no code of Google's for others, and the client's name of the place."""
+    if form is WireForm.GEMINI:
+        return attrs.evolve(error, code=_GOOGLE_WORDS.get(error.status or 0, error.code))
+    if _GOOGLE_WORD.fullmatch(error.code or ""):
+        error = attrs.evolve(error, code=None)
+    place = error.raw.get("error") if isinstance(error.raw, Mapping) else None
+    if form is WireForm.OPENAI_RESPONSES and isinstance(place, Mapping) and place.get("param") == "messages":
+        error = attrs.evolve(error, raw={"error": {**place, "param": "input"}})
+    return error
+
+
 def failed(form: WireForm, error: ErrorInfo, request_id: str) -> tuple[bytes, int]:
     """Return the body of *error* for a client of *form*, and its HTTP status. Anthropic's repeats the *request_id*."""
-    converted_error = error_body(error, form)
+    converted_error = error_body(worded(form, error), form)
     if form is not WireForm.ANTHROPIC:
         return converted_error.value, converted_error.status
     body = load_json(converted_error.value)

@@ -217,8 +217,10 @@ class _Import:
                     if fallback_name not in targets_by_model:
                         self._omit(f"{place}.fallbacks", f"no model {fallback_name!r}")
                     for target in targets_by_model.get(fallback_name, ()):
-                        fallback_target = {key: value for key, value in target.items() if key != "weight"}
-                        self._models[name]["endpoints"].append({"model": fallback_name, **fallback_target})
+                        fallback_target = _unweighted(fallback_name, target)
+                        endpoints = self._models[name]["endpoints"]
+                        if fallback_target not in [_unweighted(name, one) for one in endpoints]:
+                            endpoints.append(fallback_target)
 
     def _name(self, aliases: Mapping[str, Any]) -> None:
         for alias, target in aliases.items():
@@ -275,6 +277,11 @@ class _Import:
 
     def _omit(self, place: str, why: str) -> None:
         self._omitted.append(f"{place}: {why}")
+
+
+def _unweighted(name: str, target: Mapping[str, Any]) -> dict[str, Any]:
+    """Return *target*, an endpoint of the model *name*, as it is behind others."""
+    return {"model": name, **{key: value for key, value in target.items() if key != "weight"}}
 
 
 def _mapping(value: object) -> dict[str, Any]:

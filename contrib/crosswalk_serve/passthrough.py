@@ -287,12 +287,34 @@ class TokenCounts:
 
 
 async def _counted(route: ModelRoute, asked: ClientRequest) -> int | None:
-    """Return the server's count, or ``None`` if it does not count.
+    """Return the count of the first server that does not fail, or ``None`` if that does not count.
 
     Raises:
         Refusal: it counts, but not this request.
     """
-    target, name = route.model.endpoints[0], asked.model or ""
+    number, targets = 0, route.targets[0]
+    while True:
+        try:
+            return await _counted_by(route, number, targets[number], asked)
+        except Refusal as error:
+            number += 1
+            error.may_repeat = error.may_repeat and number == 1
+            if not _may_go_on(error) or number == len(targets):
+                raise
+
+
+def _may_go_on(error: Refusal) -> bool:
+    """Return whether another server may do what the one that has failed with *error* did not."""
+    return error.info.retryable or error.info.kind is ErrorKind.QUOTA
+
+
+async def _counted_by(route: ModelRoute, number: int, target: Target, asked: ClientRequest) -> int | None:
+    """Return the count of *target*, the endpoint *number*, or ``None`` if it does not count.
+
+    Raises:
+        Refusal: it counts, but not this request.
+    """
+    name = asked.model or ""
     is_sure = (
         target.counts_tokens if target.counts_tokens is not None else _COUNTING_PROVIDERS.get(target.provider)
     )
@@ -312,7 +334,9 @@ async def _counted(route: ModelRoute, asked: ClientRequest) -> int | None:
     else:
         body = {key: value for key, value in body.items() if key not in _OMITTED_OPTIONS}
     try:
-        answer = await fetch(route.services[0][0], provider, "POST", path, body, built_request.headers)
+        answer = await fetch(
+            route.services[0][0], provider, "POST", path, body, built_request.headers, endpoint=number
+        )
     except Refusal as error:
         if not is_sure and error.info.status in _ABSENT_STATUSES:
             return None
@@ -456,8 +480,7 @@ class _PassedExchange(Exchange):
                 log_failure(target.provider, address, target.model or payload.model, error.info)
                 number += 1
                 error.may_repeat = error.may_repeat and number == 1
-                may_go_on = error.info.retryable or error.info.kind is ErrorKind.QUOTA
-                if not may_go_on or number == len(targets):
+                if not _may_go_on(error) or number == len(targets):
                     raise
 
     async def _ask(self, service: LLMService, number: int, target: Target, payload: Payload) -> PlainAnswer:

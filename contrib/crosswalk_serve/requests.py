@@ -226,6 +226,7 @@ _READ_HEADERS: Final = {
     WireForm.ANTHROPIC: (b"anthropic-beta", VERSION.encode()),
 }
 """The headers that switch features on and do not identify the sender, by the client's form."""
+_BETA_HEADERS: Final = (*_OPENAI_HEADERS, b"anthropic-beta")
 _RETRY_COUNT: Final = "x-stainless-retry-count"
 """The header in which SDKs say how often they have sent the request before."""
 _PASSED: Final = (b"idempotency-key", _RETRY_COUNT.encode())
@@ -278,6 +279,12 @@ def header_options(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> di
             f"{options[header_name]}, {header_value}" if header_name in options else header_value
         )
     return options
+
+
+def foreign_switches(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> list[str]:
+    """Return the names of the *headers* that switch features on in other formats than *form*. No server gets them."""
+    own_headers = _READ_HEADERS.get(form, ())
+    return [name.decode() for name, _ in headers if name in _BETA_HEADERS and name not in own_headers]
 
 
 _DISPOSITION_PATTERN: Final = re.compile(rb"^content-disposition:(.*)$", re.IGNORECASE | re.MULTILINE)

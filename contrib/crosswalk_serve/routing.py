@@ -19,12 +19,14 @@ import attrs
 from crosswalk.convert import WireForm
 from crosswalk.errors import (
     ConfigurationError,
+    CrosswalkError,
     ErrorKind,
     ResponseValidationError,
     UnknownProviderError,
 )
 from crosswalk.formats.reading import ClientRequest
 from crosswalk.formats.requests import Incoming
+from crosswalk.plugin.registry import registry
 from crosswalk.prices import cost_of
 from crosswalk.service import (
     ChatRequest,
@@ -36,6 +38,7 @@ from crosswalk.service import (
     Turn,
     message_of,
 )
+from crosswalk.service.model_fit import facts_of, match_of
 from crosswalk.service.setup import PreparedRequest
 from crosswalk.types import (
     Alternative,
@@ -413,6 +416,13 @@ class ModelRoute:
         """Return whether a server speaks *form*. Others get nothing that another one keeps."""
         return any(target.provider == form.provider for target in self.model.endpoints)
 
+    def reasons(self, form: WireForm, name: str) -> bool:
+        """Return whether a server that speaks *form* may have a model that reasons, if the client calls it *name*."""
+        return any(
+            target.provider == form.provider and _may_reason(target, target.model or name)
+            for target in self.model.endpoints
+        )
+
     def at(self, server: str | None) -> ModelRoute:
         """Return the route to this *server* alone, or to all of them for ``None``."""
         return self if server is None else self.pinned.get(server, self)
@@ -447,7 +457,7 @@ class ModelRoute:
             del self.lanes[next(iter(self.lanes))]
         self.lanes[service, key] = lane
 
-    def request(self, asked: ClientRequest, name: str, earlier: Iterable[Turn] = ()) -> ChatRequest:
+    def request(self, asked: ClientRequest, name: str, earlier: Sequence[Turn] = ()) -> ChatRequest:
         """Return *asked*, a request for the model *name* that continues *earlier* turns, in the form for the endpoints.
 
         Its instructions precede these turns.
@@ -462,7 +472,9 @@ class ModelRoute:
             fields["provider_options"] = options
         if earlier:
             count = asked.instruction_count
-            fields["messages"] = (*asked.messages[:count], *earlier, *asked.messages[count:])
+            fields["messages"] = (*asked.messages[:count], *earlier, *said_after(earlier, asked))
+            if len(fields["messages"]) == count + len(earlier):  # the last answer goes on
+                fields["places"] = asked.places[:count]
         changed_request = attrs.evolve(asked, **fields) if fields else asked
         return changed_request.for_model(name if self.passes_name else None)
 
@@ -477,7 +489,10 @@ class ModelRoute:
         return {"retry": attrs.evolve(retry, attempts=max(1, retry.attempts - repetitions))}
 
     def cost(self, response: ChatResponse) -> float | None:
-        """Return the cost of *response* in US dollars, or ``None`` if it is unknown."""
+        """Return the cost of *response* in US dollars, or ``None`` if it is unknown.
+
+        It is that of the model that the answer names, or else of the one that was asked for.
+        """
         price, usage = self.model.price, response.usage
         if price is not None:
             tokens = (usage.prompt_tokens, usage.completion_tokens)
@@ -485,6 +500,8 @@ class ModelRoute:
             return sum(count * rate for count, rate in zip(tokens, per_million, strict=True)) / 1e6
         try:
             listed_cost = cost_of(response)
+            if listed_cost is None and response.attempts:
+                listed_cost = cost_of(attrs.evolve(response, model=response.attempts[-1].model))
         except ConfigurationError:  # without price lists no budget depends on them, see Router
             return None
         return None if listed_cost is None or listed_cost.currency != "USD" else float(listed_cost.amount)
@@ -509,6 +526,22 @@ class ModelRoute:
             usage = UsageInfo(prompt_count, max_answer_tokens * answer_count)
             costs.append(self.cost_of_tokens(usage, target, model) or 0.0)
         return max(costs)
+
+
+def _may_reason(target: Target, model: str) -> bool:
+    """Return whether *model* may reason at *target*: its class does, or is unknown."""
+    match = match_of(facts_of(registry.mapper(target.provider)), model, target.model_class, target.provider)
+    return match is None or match.rules.thinks or bool(match.rules.effort)
+
+
+def said_after(earlier: Sequence[Turn], asked: ClientRequest) -> tuple[Turn, ...]:
+    """Return what *asked* says after *earlier* turns.
+
+    That is nothing if it only wants the last answer to go on, as a paused one does.
+    """
+    own = asked.messages[asked.instruction_count :]
+    is_silent = all(message_of(turn).role is Role.USER and not message_of(turn).content for turn in own)
+    return () if earlier and is_silent else own
 
 
 # The native lane: a request whose servers get the client's own bytes, with their own name of the model. It is neither read
@@ -720,7 +753,8 @@ class Router:
                     target.model or name
                 )  # so that a class that is not there is found at the start
         except (ConfigurationError, ResponseValidationError, UnknownProviderError) as error:
-            raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}") from None
+            place = _place_of(error, model)
+            raise ConfigurationError(f"models.{name}: {error}", key=f"models.{name}{place}") from None
         options = {target.provider: target.options for target in model.endpoints if target.options}
         is_mixed = len({target.provider for target in targets}) > 1
         route = ModelRoute(
@@ -789,8 +823,18 @@ def _defaults(model: Model) -> dict[str, Any]:
             (name for name in model.defaults if name not in attrs.fields_dict(ChatRequest)), None
         )
     if wrong_name is not None:
-        raise ConfigurationError(f"defaults: no option of a request is called {wrong_name!r:.60}")
+        key = f"defaults.{wrong_name}"
+        raise ConfigurationError(f"defaults: no option of a request is called {wrong_name!r:.60}", key=key)
     return dict(model.defaults)
+
+
+def _place_of(error: CrosswalkError, model: Model) -> str:
+    """Return the place of *error* below *model* in the file, with the dot before it, or nothing for the model itself."""
+    if isinstance(error, UnknownProviderError):
+        providers = [target.provider for target in model.endpoints]
+        number = next(number for number, one in enumerate(providers) if f"provider {one!r}" in str(error))
+        return f".endpoints.{number}.provider"
+    return f".{error.key}" if isinstance(error, ConfigurationError) and error.key else ""
 
 
 def _check_prices(config: Config) -> None:

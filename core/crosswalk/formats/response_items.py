@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -619,3 +619,75 @@ def tools_of(
             else:
                 tool.leave()
     return own, hosted, servers, namespaces
+
+
+# ---------------------------------------------------------------------------- told again
+# The events of a stream that tells an answer once more.
+
+
+_SUMMARY_EVENTS: Final = {
+    "response.content_part.added": "response.reasoning_summary_part.added",
+    "response.reasoning_text.delta": "response.reasoning_summary_text.delta",
+    "response.reasoning_text.done": "response.reasoning_summary_text.done",
+    "response.content_part.done": "response.reasoning_summary_part.done",
+}
+"""The events of a summary by those of the reasoning itself."""
+
+
+def tell_item(event: dict[str, Any], told: Mapping[str, Any]) -> None:
+    """Let *event* say of its item what the client has got in the response *told*, and that it begins in progress."""
+    items, number = told.get("output"), event.get("output_index")
+    item = items[number] if number is not None and isinstance(items, list) and number < len(items) else None
+    if not isinstance(item, dict):
+        return
+    if event["type"] == "response.output_item.done":
+        event["item"] = item
+    elif event["type"] == "response.output_item.added" and "status" in event["item"]:
+        event["item"] = {**event["item"], "status": "in_progress"}
+    elif item.get("type") == "reasoning" and item.get("summary") and event["type"] in _SUMMARY_EVENTS:
+        event["type"] = _SUMMARY_EVENTS[event["type"]]
+        event["summary_index"] = event.pop("content_index")
+        if "part" in event:
+            event["part"] = {**event["part"], "type": "summary_text"}
+
+
+# ---------------------------------------------------------------------------- names of kept things
+# What an item of a client names, without saying it: something that a server keeps.
+
+
+_APPROVAL: Final = "mcp_approval_request"
+_LABELS: Final = frozenset(("type", "id", "status"))
+"""The fields of an item that says nothing itself: it names one that the server keeps, such as an image."""
+_NAME_PLACES: Final = (("container_id",), ("environment", "container_id"), ("approval_request_id",))
+"""The places in an input item that name what the server keeps."""
+
+
+def names_in(given: Any) -> Iterator[tuple[str, str]]:
+    """Return the path and the id of what the items of the input *given* name, apart from references to other items.
+
+    A request for an approval that the same input holds is not kept elsewhere.
+    """
+    items = given if isinstance(given, list) else ()
+    own_ids = {item.get("id") for item in items if item.get("type") == _APPROVAL}
+    for number, item in enumerate(items):
+        path, id = f"input[{number}]", item.get("id")
+        is_name = "type" in item and {key for key in item if item[key] is not None} <= _LABELS
+        if is_name and item["type"] not in (None, "item_reference") and isinstance(id, str):
+            yield path, id
+        for steps in _NAME_PLACES:
+            named: Any = item
+            for step in steps:
+                named = named.get(step) if isinstance(named, dict) else None
+            if isinstance(named, str) and named not in own_ids:
+                yield ".".join((path, *steps)), named
+
+
+def approval_ids(output: Any) -> Iterator[str]:
+    """Return the ids of the calls in the stored data *output* of a response for which its server waits for an approval."""
+    for item in output if isinstance(output, tuple) else ():
+        if (
+            isinstance(item, Mapping)
+            and item.get("type") == _APPROVAL
+            and isinstance(id := item.get("id"), str)
+        ):
+            yield id

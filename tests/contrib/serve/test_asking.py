@@ -326,6 +326,70 @@ def test_spent_money_is_told_in_every_form(
     assert (told[0] if type(told) is list else told)[place[0]][place[1]] == word
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("provider", "status", "path", "code"),
+    [
+        ("openai", 503, "/v1beta/models/tiny:generateContent", "UNAVAILABLE"),
+        ("anthropic", 529, "/v1beta/models/tiny:generateContent", "UNAVAILABLE"),
+        ("gemini", 500, "/v1beta/models/tiny:generateContent", "INTERNAL"),
+        ("gemini", 500, CHAT, None),
+        ("gemini", 500, "/v1/responses", None),
+    ],
+)
+def test_an_error_has_a_word_of_the_clients_api(
+    upstream: ReplayServer, provider: str, status: int, path: str, code: str | None, stream: bool
+) -> None:
+    error = {"code": status, "message": "Out of order.", "status": "INTERNAL"}
+    upstream.add(
+        Answer.of_json({"error": error if provider == "gemini" else {"message": "No."}}, status=status)
+    )
+    models = f"tiny: {{provider: {provider}, base_url: '{upstream.url}', api_key: k}}"
+    body: dict[str, Any] = {"model": "tiny", "input": "Hi"} if path == "/v1/responses" else {**HI}
+    if "models" in path:
+        body = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+        path = path.replace("generate", "streamGenerate") + "?alt=sse" if stream else path
+    else:
+        body["stream"] = stream
+    answer = post(config_of(upstream, models=models), body, path).json()["error"]
+    assert answer["status" if "models" in path else "code"] == code
+
+
+def test_the_place_of_a_refused_part_is_the_clients(upstream: ReplayServer) -> None:
+    models = f"tiny: {{provider: ollama, base_url: '{upstream.url}', model: m}}"
+    file = {"type": "input_file", "file_url": "https://example.org/a.pdf"}
+    body = {"model": "tiny", "input": [{"role": "user", "content": [file]}]}
+    answer = post(config_of(upstream, models=models), body, "/v1/responses")
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "input")
+
+
+@pytest.mark.parametrize(
+    ("header", "more", "named"),
+    [
+        ("anthropic-beta", {}, "request.anthropic-beta: a request in another format cannot say it"),
+        ("openai-beta", {"store": True}, "request.store: the server may keep the answer"),
+        ("openai-beta", {"store": False}, None),
+    ],
+)
+def test_what_leads_nowhere_is_named(
+    upstream: ReplayServer, header: str, more: dict[str, Any], named: str | None
+) -> None:
+    upstream.add(says(), times=None)
+    app = create_app(config_of(upstream))
+
+    async def main() -> None:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            plain = [
+                await client.post(CHAT, json={**HI, **more}) for _ in range(2)
+            ]  # the second one on the lane
+            answer = await client.post(CHAT, json={**HI, **more}, headers={header: "a-1"})
+        assert (named or "") in answer.headers.get("x-crosswalk-dropped", "")
+        assert ("x-crosswalk-dropped" in answer.headers) is (named is not None)
+        assert ["x-crosswalk-dropped" in one.headers for one in plain] == [bool(more.get("store"))] * 2
+
+    run(main())
+
+
 def test_a_number_that_nobody_asked_for_is_named(upstream: ReplayServer) -> None:
     upstream.add(Answer.of_json(MESSAGE), times=2)
     answer = post(messages_at(upstream))

@@ -69,7 +69,7 @@ def test_a_file_is_checked(config: Path, capsys: pytest.CaptureFixture[str]) -> 
     ("text", "error"),
     [
         ("models:\n  a: {provider: ollama}\n  a.b: {provider: olama}\n", ", line 3: models.a.b: unknown provider 'olama'"),
-        ("models:\n  a: {provider: ollama}\n  b:\n    provider: ollama\n    defaults: {x: 1}\n", ", line 3: models.b: defaults: no option"),
+        ("models:\n  a: {provider: ollama}\n  b:\n    provider: ollama\n    defaults: {x: 1}\n", ", line 5: models.b: defaults: no option"),
         ("models: {a: {provider: ollama}}\nredis: {url: x}\n", ", line 2: expected an address of a Redis"),
     ],
 )  # fmt: skip

@@ -39,12 +39,21 @@ PATHS = {"responses": "/v1/responses", "messages": "/v1/messages", "chat": "/v1/
 
 
 def talk(
-    upstream: ReplayServer, provider: str, *asked: tuple[str, str, dict[str, Any]], more: str = ""
+    upstream: ReplayServer,
+    provider: str,
+    *asked: tuple[str, str, dict[str, Any]],
+    more: str = "",
+    also: str = "",
 ) -> list[httpx2.Response]:
-    """The answers to requests, each with its key and its path. The gateway drops what the server cannot express."""
+    """The answers to requests, each with its key and its path. The gateway drops what the server cannot express.
+
+    It has *also* another model, whose name at the server follows its own.
+    """
     hashes = {name: KeyHash.of(name, b"salt salt") for name in ("alice", "bob")}
     keys = "".join(f"\n  {name}: {{hash: '{hash}'}}" for name, hash in hashes.items())
-    models = f"tiny: {{provider: {provider}, base_url: '{upstream.url}', api_key: k}}"
+    server = f"provider: {provider}, base_url: '{upstream.url}', api_key: k"
+    name, _, model = also.partition(": ")
+    models = f"tiny: {{{server}}}" + (f"\n  {name}: {{{server}, model: {model}}}" if also else "")
     app = create_app(config_of(upstream, f"on_unsupported: drop\n{more}keys:{keys}", models))
 
     async def main() -> list[httpx2.Response]:
@@ -125,6 +134,47 @@ def test_a_key_goes_on_with_what_its_server_keeps_for_it(
     sent = [request.json() for request in upstream.requests]
     assert len(sent) == 2
     assert sent[1][name] == names[name]
+
+
+IMAGE = {"type": "image_generation_call", "id": "kept", "status": "completed", "result": "aGk="}
+APPROVAL = {"type": "mcp_approval_request", "id": "kept", "server_label": "s", "name": "n", "arguments": "{}"}
+APPROVED = {"type": "mcp_approval_response", "approval_request_id": "kept", "approve": True}
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "place"),
+    [
+        (IMAGE, {"type": "image_generation_call", "id": "kept"}, "input[1]"),
+        (IMAGE, {"type": "image_generation_call", "id": "kept", "result": None}, "input[1]"),
+        (CODE, CODE, "input[1].container_id"),
+        (SHELL, SHELL, "input[1].environment.container_id"),
+        (APPROVAL, APPROVED, "input[1].approval_request_id"),
+    ],
+)
+@pytest.mark.parametrize("store", [None, False])
+def test_an_item_names_only_what_its_key_has_received(
+    upstream: ReplayServer, given: Any, named: Any, place: str, store: bool | None
+) -> None:
+    upstream.add(Answer.of_json({**RESPONSE, "output": [given]}), times=None)
+    first = {**RESPONSES, "store": store}
+    second = {**first, "input": [HI, named, HI]}
+    asked = [(who, "responses", body) for who, body in (("alice", first), ("bob", second), ("alice", second))]
+    _, other, mine = talk(upstream, "openai_responses", *asked)
+    assert (other.status_code, mine.status_code) == (400, 200), mine.text
+    assert other.json()["error"]["param"] == place
+    _, second_sent = upstream.requests
+    assert second_sent.json()["input"][1] == named
+
+
+def test_an_item_that_says_all_may_be_of_anybody(upstream: ReplayServer) -> None:
+    """Its id is a label. An approval may answer a request that the same conversation holds."""
+    upstream.add(Answer.of_json(RESPONSE), times=None)
+    whole = [HI, IMAGE, {**SHELL, "environment": {"type": "local"}}, {**APPROVAL, "id": "x"}]
+    whole.append({**APPROVED, "approval_request_id": "x"})
+    (answer,) = talk(upstream, "openai_responses", ("bob", "responses", {**RESPONSES, "input": whole}))
+    assert answer.status_code == 200, answer.text
+    (sent,) = upstream.requests
+    assert sent.json()["input"] == whole
 
 
 @pytest.mark.parametrize(
@@ -661,3 +711,43 @@ def test_no_answer_is_made_in_the_background(upstream: ReplayServer, provider: s
         assert (answer.status, answer.background or False) == ("completed", False)
         assert client.responses.retrieve(answer.id).status == "completed"
     assert "background" not in upstream.requests[0].json()
+
+
+ENCRYPTED = ["reasoning.encrypted_content"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "store", "include"),
+    [
+        ("chat", CHAT, False, ENCRYPTED),
+        ("chat", {**CHAT, "store": False}, False, ENCRYPTED),
+        ("chat", {**CHAT, "store": True}, True, None),
+        ("chat", {**CHAT, "model": "quick"}, False, None),  # its class does not reason
+        ("messages", MESSAGES, False, ENCRYPTED),
+        ("responses", RESPONSES, None, None),
+        ("responses", {**RESPONSES, "store": False}, False, None),
+    ],
+)
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_server_keeps_only_what_a_client_can_ask_for(
+    upstream: ReplayServer, path: str, body: Any, store: Any, include: Any, keeps: bool
+) -> None:
+    """The reasoning that it does not keep comes encrypted, so that the client can send it back."""
+    upstream.add(Answer.of_json(RESPONSE), times=None)
+    more = "" if keeps else "responses: {entries: 0}\n"
+    (answer,) = talk(upstream, "openai_responses", ("alice", path, body), more=more, also="quick: gpt-4o")
+    assert answer.status_code == 200, answer.text
+    assert "include" not in answer.headers.get("x-crosswalk-dropped", "")
+    (sent,) = upstream.requests
+    if not keeps and store is None:
+        store, include = False, ENCRYPTED
+    assert (sent.json().get("store"), sent.json().get("include")) == (store, include)
+
+
+def test_a_gateway_without_a_store_adds_to_what_is_included(upstream: ReplayServer) -> None:
+    upstream.add(Answer.of_json(RESPONSE), times=None)
+    asked = [{**RESPONSES, "include": ["file_search_call.results"]}, {**RESPONSES, "model": "quick"}]
+    bodies = [("alice", "responses", body) for body in asked]
+    talk(upstream, "openai_responses", *bodies, more="responses: {entries: 0}\n", also="quick: gpt-4o")
+    included = [request.json().get("include") for request in upstream.requests]
+    assert included == [["file_search_call.results", *ENCRYPTED], None]

@@ -191,6 +191,29 @@ def test_loaded_models_are_those_of_the_ollama_servers(upstream: ReplayServer) -
     assert len(upstream.requests) == 2
 
 
+@pytest.mark.parametrize(
+    ("answer", "capabilities"),
+    [
+        (Answer.of_json({"details": {"family": "bert"}, "model_info": {}, "capabilities": ["embedding"], "license": "-"}), ["embedding"]),
+        (Answer.of_json({"details": {}}), ["completion", "tools", "vision"]),
+        (Answer.failure(503), ["completion", "tools", "vision"]),
+    ],
+)  # fmt: skip
+def test_ollamas_server_says_what_its_model_can_do(
+    upstream: ReplayServer, answer: Answer, capabilities: list[str]
+) -> None:
+    upstream.add(answer)
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        shown = (await client.post("/api/show", json={"model": "tiny"})).json()
+        assert shown["capabilities"] == capabilities
+        assert shown.keys() == {"details", "model_info", "capabilities"}
+
+    run(config_of(upstream, models=f"tiny: {{provider: ollama, base_url: '{upstream.url}', model: m}}"), do)
+    (asked,) = upstream.requests
+    assert (asked.path, asked.json()) == ("/api/show", {"model": "m"})
+
+
 def test_a_model_that_sees_nothing_does_not_say_that_it_does(upstream: ReplayServer) -> None:
     async def do(client: httpx2.AsyncClient, _: Any) -> None:
         assert (await client.post("/api/show", json={"model": "tiny"})).json()["capabilities"] == [

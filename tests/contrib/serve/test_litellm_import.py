@@ -168,3 +168,18 @@ def test_the_command_prints_both(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert err == "".join(f"not carried over: {line}\n" for line in OMITTED.splitlines())
     assert main(["serve", "--import", str(tmp_path / "none.yaml")]) == 2
     assert "No such file" in capsys.readouterr().err
+
+
+def test_models_that_stand_in_for_each_other_have_each_endpoint_once(tmp_path: Path) -> None:
+    text = """
+model_list:
+  - {model_name: a, litellm_params: {model: openai/x, api_key: k, weight: 2}}
+  - {model_name: b, litellm_params: {model: anthropic/y, api_key: k}}
+litellm_settings: {fallbacks: [{a: [b]}]}
+router_settings: {fallbacks: [{b: [a]}, {a: [b]}]}
+"""
+    models = yaml.safe_load(imported(tmp_path / "litellm.yaml", text).text())["models"]
+    assert {name: [one["model"] for one in model["endpoints"]] for name, model in models.items()} == {
+        "a": ["x", "y"],
+        "b": ["y", "x"],
+    }

@@ -92,6 +92,28 @@ def test_other_counts_are_estimates(upstream: ReplayServer, provider: str, statu
     assert raw.headers["x-crosswalk-estimated"] == "input_tokens"
 
 
+@pytest.mark.parametrize(
+    ("statuses", "told", "asked", "advice"),
+    [
+        ([503, 200], 200, ["a", "b"], None),
+        ([400], 400, ["a"], "false"),
+        ([503, 503], 503, ["a", "b"], "false"),  # the client's repetitions would multiply them
+    ],
+)
+def test_the_next_server_counts_if_the_first_one_fails(
+    upstream: ReplayServer, statuses: list[int], told: int, asked: list[str], advice: str | None
+) -> None:
+    for status in statuses:
+        upstream.add(COUNTED if status == 200 else Answer.failure(status))
+    server = f"provider: openai_responses, base_url: '{upstream.url}', api_key: k"
+    models = f"tiny: [{{{server}, model: a}}, {{{server}, model: b}}]"
+    with live(config_of(upstream, "", models)) as gateway, httpx2.Client(base_url=gateway.url) as client:
+        answer = client.post("/v1/responses/input_tokens", json=ASKED)
+    assert (answer.status_code, answer.json().get("input_tokens")) == (told, 11 if told == 200 else None)
+    assert answer.headers.get("x-should-retry") == advice
+    assert [request.json()["model"] for request in upstream.requests] == asked
+
+
 def test_an_estimate_counts_the_turns_before(upstream: ReplayServer) -> None:
     upstream.add(says("x" * 400))
     with gateway_of(upstream, "mistral") as gateway, client_of(gateway) as client:

@@ -237,3 +237,23 @@ def test_a_budget_of_a_month_survives_a_new_file(upstream: ReplayServer) -> None
         await app.state.gateway.aclose()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("answering", ["my-deployment", "gpt-4o-2024-08-06"])
+def test_an_answer_of_an_unpriced_name_costs_what_was_reserved(
+    upstream: ReplayServer, answering: str
+) -> None:
+    """A deployment answers by its own name. A dated name has a price of its own."""
+    answer = json.loads(says().chunks[0])
+    upstream.add(Answer.of_json({**answer, "model": answering}), times=None)
+    models = f"tiny: {{provider: openai, base_url: '{upstream.url}', model: gpt-4o, api_key: k}}"
+    file = f"costs: true\nkeys: {{alice: {{hash: {HASHED}, budget_per_day: 0.0001}}}}"
+    app = create_app(config_of(upstream, file, models), clock=Clock())
+
+    async def main() -> None:
+        first, second = await ask(app, *[{**HI, "max_tokens": 4}] * 2, **{"x-api-key": KEY})
+        assert first.headers["x-crosswalk-cost-usd"] == "0.000062500"  # 9 tokens at $2.50, 4 at $10 a million
+        assert (first.status_code, second.status_code) == (200, 429)
+        await app.state.gateway.aclose()
+
+    asyncio.run(main())

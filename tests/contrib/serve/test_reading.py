@@ -155,6 +155,7 @@ def nested(depth: int) -> str:
         ("", "g.yml: expected a mapping with `models`"),
         ("[", "g.yml, line 1: not YAML"),
         ("a: \x00", "g.yml: not YAML"),
+        ("models: {}\n---\nmodels: {}", "g.yml, line 2: expected one document, not several"),
         ("listen: {}", "g.yml: models: the key is missing"),
         ("models:\n  a: x\n  b*c: {provider: o}", "g.yml, line 2: models.a: expected a mapping"),
         ("models:\n  a: {provider: o}\n  b*c: {provider: o}", "g.yml, line 3: models.b*c: a * is allowed only at the end of a name"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from crosswalk.errors import ConfigurationError
 from crosswalk.plugins import HTTPRequest, ResponseDelta, hookimpl, take_string
 from crosswalk.service import ChatRequest
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve.config import read_config
+from crosswalk_serve.config import load_config, located, read_config
 from crosswalk_serve.routing import ModelRoute, Router
 
 URL = "base_url: 'http://127.0.0.1:1'"
@@ -132,8 +133,19 @@ def test_what_cannot_be_is_said_of_its_model(
 
 
 def test_a_provider_that_is_not_there() -> None:
-    with pytest.raises(ConfigurationError, match="models.a: unknown provider 'vlm'"):
-        router("a: {provider: vlm}")
+    with pytest.raises(ConfigurationError, match="models.a: unknown provider 'vlm'") as raised:
+        router(f"a: [{{provider: vllm, model: m, {URL}}}, {{provider: vlm, model: m}}]")
+    assert raised.value.key == "models.a.endpoints.1.provider"
+
+
+def test_a_wrong_default_is_found_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "g.yml"
+    file.write_text(
+        f"models:\n  a:\n    endpoints: {{provider: vllm, {URL}}}\n    defaults:\n      temprature: 1\n"
+    )
+    with pytest.raises(ConfigurationError) as raised:
+        Router(load_config(file))
+    assert str(located(raised.value, file)).startswith(f"{file}, line 5: models.a: defaults: no option")
 
 
 class Parrot:
