@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk import __version__
@@ -306,7 +306,7 @@ class OpenTelemetrySink:
         )
         span = self._telemetry.start(common_attributes, _request_attributes(exchange.options), exchange.began)
         began = exchange.began
-        return _SpanOperation(span, lambda record: self._end(span, began, common_attributes, record))
+        return _SpanOperation(span, partial(self._end, span, began, common_attributes))
 
     def _end(
         self, span: Span, began: datetime, common: dict[str, Any], record: ObservedExchange | None
@@ -382,10 +382,26 @@ class _SpanOperation:
         self._span = span
         self.end = end
 
-    def current(self) -> AbstractContextManager[object]:
-        from opentelemetry.trace import use_span
+    def current(self) -> _CurrentSpan:
+        return _CurrentSpan(self._span)
 
-        return use_span(self._span, record_exception=False, set_status_on_exception=False)
+
+class _CurrentSpan:
+    """The block in which *span* is current. Unlike OpenTelemetry's, it never notes an error, and it is quicker."""
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def __enter__(self) -> None:
+        import opentelemetry.context
+        import opentelemetry.trace
+
+        self._token = opentelemetry.context.attach(opentelemetry.trace.set_span_in_context(self._span))
+
+    def __exit__(self, *error: object) -> None:
+        import opentelemetry.context
+
+        opentelemetry.context.detach(self._token)
 
 
 def _common_attributes(

@@ -94,6 +94,7 @@ def record_of(
         or "stream" in exchange.url.partition("?")[0].rpartition("/")[2].lower()
     )
     duration = timedelta(seconds=exchange.finished - exchange.started)
+    trace_id, span_id = exchange.trace or (None, None)
     headers = {} if facts_alone else secrets.headers(headers)
     has_content = exchange.is_json and site.gives_answer and not facts_alone
     make_record = partial(
@@ -101,8 +102,8 @@ def record_of(
         id=exchange.id,
         resend_count=exchange.attempt or 0,
         labels=exchange.labels,
-        trace_id=exchange.trace and exchange.trace[0],
-        span_id=exchange.trace and exchange.trace[1],
+        trace_id=trace_id,
+        span_id=span_id,
         provider=site.providers[0],
         operation=site.operation,
         gives_answer=site.gives_answer,
