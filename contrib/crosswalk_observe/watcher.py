@@ -460,16 +460,18 @@ class Watcher:
                 self.report("reading an answer", error)
             finally:
                 self.release(exchange)
-            with self._lock:
-                self._end_call_later(exchange, record, longest_wait(exchange))
+            with self._lock:  # nobody is waked: the thread that ends calls is this one
+                self._calls.end_later(exchange, record, longest_wait(exchange) or 0.0)
+                calls = self._calls.take_ended()
             try:
-                self._end_calls()
+                self._sinks.end(calls)
             finally:
                 if record is not None:
                     if record.error is not None:
                         self.report(f"reading an answer of {record.provider}", record.error)
                     self._sinks.take(record, exchange.call)
-                    self._diagnostics.note_dropped(self._dropped_count)
+                    if self._dropped_count:
+                        self._diagnostics.note_dropped(self._dropped_count)
 
     # ---------------------------------------------------------------------------------- what it says
 
