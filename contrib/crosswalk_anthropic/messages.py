@@ -67,12 +67,19 @@ class ContentBlocks(Blocks):
         super().__init__()
         self._current_block: Block | None = None  # that the last event was about
 
-    def whole(self, block: dict[str, Any], index: int, state: MappingState) -> Iterator[ResponseDelta]:
+    def whole(self, block: dict[str, Any], index: int, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of a block that came at once."""
         opened_block = self.open(index, _kind_of(block))
+        opened_block.is_stopped = True
+        if opened_block.kind == "text" and "citations" not in block:  # it holds nothing until its end
+            return self.say(SegmentType.TEXT, opened_block, take_string(block, "text") or None)
+        return self._at_once(opened_block, block, state)
+
+    def _at_once(
+        self, opened_block: Block, block: dict[str, Any], state: MappingState
+    ) -> Iterator[ResponseDelta]:
         yield from self._start(opened_block, block, state)
         yield from self.complete(opened_block)
-        opened_block.is_stopped = True
 
     def start(self, event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block's start, which for many types is all of it."""
@@ -353,7 +360,7 @@ class AnthropicDialect:
             message, "content"
         )  # content that is not a list of objects is refused, after the text before it
         yield from self._ending(message, state)
-        if whole:
+        if whole and 0 not in state.ends:
             yield from take_end({}, "stop_reason", state, default="")
 
     def _ending(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, copy_context
 from datetime import UTC, datetime, timedelta
-from functools import wraps
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Final, Protocol
 from urllib.parse import unquote, urljoin, urlsplit
 
 import attrs
@@ -84,14 +83,14 @@ def current_trace() -> tuple[str, str] | None:
 _suppressed: Final[ContextVar[bool]] = ContextVar("crosswalk.observe.passed", default=False)
 
 
-@contextmanager
-def suppress_observation() -> Iterator[None]:
-    """Observe nothing in the block, because an outer layer observes the request already, or a sink makes it."""
-    token = _suppressed.set(True)
-    try:
-        yield
-    finally:
-        _suppressed.reset(token)
+class Suppression:
+    """A block in which nothing is observed, because an outer layer observes the request already, or a sink makes it."""
+
+    def __enter__(self) -> None:
+        self._token = _suppressed.set(True)
+
+    def __exit__(self, *error: object) -> None:
+        _suppressed.reset(self._token)
 
 
 def is_suppressed() -> bool:
@@ -369,7 +368,8 @@ def longest_wait(exchange: WatchedExchange) -> float | None:
 def by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return *headers* by lower-case name. Values of one name are joined with a comma."""
     values: dict[str, str] = {}
-    for name, value in headers.items() if isinstance(headers, Mapping) else headers:
+    pairs = headers if type(headers) is list else headers.items() if isinstance(headers, Mapping) else headers
+    for name, value in pairs:
         name = name.lower()
         values[name] = f"{values[name]}, {value}" if name in values else value
     return values
@@ -378,9 +378,6 @@ def by_name(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> dict[str,
 # -------------------------------------------------------------------------------- exchange
 # An exchange in progress: HTTP layers report to it, at almost no cost.
 
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 _OVERHEAD: Final = 128
 """Estimated bytes of memory for a chunk, in addition to its content."""
@@ -402,21 +399,6 @@ class ExchangeOwner(Protocol):
 
     def report(self, doing: str, error: BaseException) -> None:
         """Log *error*, which the program does not see."""
-
-
-def _guarded(method: Callable[P, R]) -> Callable[P, R | None]:
-    """Wrap *method*, which an HTTP layer calls, so that an error in it is reported and not raised."""
-
-    @wraps(method)
-    def call(*arguments: P.args, **options: P.kwargs) -> R | None:
-        try:
-            return method(*arguments, **options)
-        except Exception as error:
-            exchange: Any = arguments[0]
-            exchange.report("watching", error)
-            return None
-
-    return call
 
 
 @attrs.frozen
@@ -463,7 +445,6 @@ class WatchedExchange:
         self.is_numbered = self.attempt is not None
         self.call: SDKCall | None = None
         self.labels = current_labels()
-        self.trace = current_trace()
         self.hops: tuple[Hop, ...] = ()
         self.status: int | None = None
         self.headers: Mapping[str, str] = {}
@@ -471,7 +452,7 @@ class WatchedExchange:
         self.chunks: list[bytes] = []
         self.times: list[float] = []
         self.is_cut = False
-        self.context = copy_context()  # sinks run in the trace of the request
+        self.context = self.sending_context = copy_context()  # sinks run in the trace of the request
         self.error: BaseException | None = None
         self.was_abandoned = False
         self.began = datetime.now(UTC)
@@ -483,7 +464,6 @@ class WatchedExchange:
         self._owner = owner
         self._is_over = not owner.reserve(self, len(self.content or b"") + len(url) + 2 * _OVERHEAD)
 
-    @_guarded
     def answered(
         self,
         status: int,
@@ -499,22 +479,31 @@ class WatchedExchange:
             headers: the headers of the answer.
             encoding: the content encoding of the chunks, ``""`` if they are decoded, or ``None`` to read the headers.
         """
-        if status < 200 or 300 <= status < 400:
-            self.hop(headers)
-            location = self.hops[-1].answer_headers.get("location")
-            content = self.content
-            self._expect(
-                _address(location, self.url) if location else None, self.attempt, self, _REDIRECT_WAIT
-            )
-            self.discard()
-            self.content = content  # what follows may not send it again
+        try:
+            if status < 200 or 300 <= status < 400:
+                self.hop(headers)
+                location = self.hops[-1].answer_headers.get("location")
+                content = self.content
+                self._expect(
+                    _address(location, self.url) if location else None, self.attempt, self, _REDIRECT_WAIT
+                )
+                self.discard()
+                self.content = content  # what follows may not send it again
+                return False
+            self.status = status
+            self.headers = by_name(headers)
+            if encoding is None:
+                encoding = self.headers.get("content-encoding", "")
+            self.encoding = encoding.strip().lower()
+            return not self._is_over
+        except Exception as error:
+            self.report("watching", error)
             return False
-        self.status = status
-        self.headers = by_name(headers)
-        if encoding is None:
-            encoding = self.headers.get("content-encoding", "")
-        self.encoding = encoding.strip().lower()
-        return not self._is_over
+
+    @property
+    def trace(self) -> tuple[str, str] | None:
+        """The ids in hex of the trace and the span that are current while the request is sent, or ``None``."""
+        return self.sending_context.copy().run(current_trace)
 
     def hop(self, headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
         """Report the *headers* of a redirect that the client may follow."""
@@ -538,42 +527,38 @@ class WatchedExchange:
             self.content = redirected.content
             self._is_over = not self._owner.reserve(self, len(redirected.content))
 
-    @_guarded
     def chunk(self, data: bytes) -> None:
         """Report the next bytes of the body."""
-        if self._is_over or self.is_cut or not data:
-            return
-        room = self._owner.keep_bytes - self._stored_bytes
-        if len(data) > room:
-            self.is_cut = True
-            data = bytes(data[:room])
-        if not self._owner.reserve(self, len(data) + _OVERHEAD):
-            self._is_over = True
-            return
-        self._stored_bytes += len(data)
-        self.times.append(time.perf_counter())
-        self.chunks.append(data if type(data) is bytes else bytes(data))
+        try:
+            if self._is_over or self.is_cut or not data:
+                return
+            room = self._owner.keep_bytes - self._stored_bytes
+            if len(data) > room:
+                self.is_cut = True
+                data = bytes(data[:room])
+            if not self._owner.reserve(self, len(data) + _OVERHEAD):
+                self._is_over = True
+                return
+            self._stored_bytes += len(data)
+            self.times.append(time.perf_counter())
+            self.chunks.append(data if type(data) is bytes else bytes(data))
+        except Exception as error:
+            self.report("watching", error)
 
-    @_guarded
     def ended(self) -> None:
         """Report the end of the body."""
         self._end()
 
-    @_guarded
     def failed(self, error: BaseException) -> None:
         """Report that *error* ended the exchange. A cancellation or interruption means that the application abandoned it.
 
         So does an error that has a cancellation as its cause.
         """
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, CancelledError):
-            cause = cause.__cause__
-        if isinstance(error, Exception) and cause is None:
+        if isinstance(error, Exception) and not _is_of_cancellation(error):
             self._end(error=error)
         else:  # cancelled, interrupted, or a generator that is closed
             self.abandoned()
 
-    @_guarded
     def abandoned(self) -> None:
         """Report that the application stopped reading."""
         self._end(was_abandoned=True)
@@ -601,10 +586,6 @@ class WatchedExchange:
             self.next_wait = wait
             _current.set(self.call)
 
-    def sending(self) -> _Sending:
-        """Return the block in which the request is sent."""
-        return _Sending(self)
-
     def report(self, doing: str, error: BaseException) -> None:
         """Log *error*, which the program does not see."""
         self._owner.report(doing, error)
@@ -616,14 +597,29 @@ class WatchedExchange:
         self.finished = time.perf_counter()
         self.error = error
         self.was_abandoned = was_abandoned
-        self._owner.deliver(self)
+        try:
+            self._owner.deliver(self)
+        except Exception as failure:
+            self.report("watching", failure)
 
     def __del__(self) -> None:
         if not getattr(self, "_is_over", True):
             self.abandoned()
 
 
-class _Sending:
+def _is_of_cancellation(error: BaseException) -> bool:
+    """Whether *error* has a cancellation among its causes."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        if isinstance(cause, CancelledError):
+            return True
+        seen.add(id(cause))
+        cause = cause.__cause__
+    return False
+
+
+class Sending:
     """The block in which the request of *exchange* is sent.
 
     Lower layers do not observe it again, and the operations of its call are current.
@@ -644,7 +640,7 @@ class _Sending:
             except Exception as error:
                 exchange.report("beginning an operation", error)
         if self._blocks:
-            exchange.trace = current_trace()
+            exchange.sending_context = copy_context()
 
     def __exit__(self, *error: Any) -> None:
         for block in reversed(self._blocks):

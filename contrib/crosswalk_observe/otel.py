@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from crosswalk import __version__
@@ -296,7 +296,7 @@ class OpenTelemetrySink:
         span = self._telemetry.start(
             common_attributes, _request_attributes(record.request.options), record.began
         )
-        self._end(span, record.began, common_attributes, record)
+        self._end(span, record.began, record.provider, common_attributes, record)
 
     def started(self, exchange: WatchedExchange) -> _SpanOperation:
         """Begin the span of a call, in the thread of its request."""
@@ -305,11 +305,16 @@ class OpenTelemetrySink:
             site.operation, site.providers[0], site.host, site.port, exchange.model
         )
         span = self._telemetry.start(common_attributes, _request_attributes(exchange.options), exchange.began)
-        began = exchange.began
-        return _SpanOperation(span, lambda record: self._end(span, began, common_attributes, record))
+        end = partial(self._end, span, exchange.began, site.providers[0], common_attributes)
+        return _SpanOperation(span, end)
 
     def _end(
-        self, span: Span, began: datetime, common: dict[str, Any], record: ObservedExchange | None
+        self,
+        span: Span,
+        began: datetime,
+        provider: str,
+        common: dict[str, Any],
+        record: ObservedExchange | None,
     ) -> None:
         """End *span*, begun with the attributes *common*. The answer may show another provider than the address did."""
         if record is None:
@@ -317,14 +322,12 @@ class OpenTelemetrySink:
             return
         attributes: dict[str, Any] = {"crosswalk.exchange.id": record.id}
         labels = record.labels
-        label_attributes = {
-            "session.id": labels.session,
-            "user.id": labels.user,
-            "crosswalk.tags": labels.tags,
-        }
-        attributes |= {name: value for name, value in label_attributes.items() if value}
         if labels.session:
-            attributes["gen_ai.conversation.id"] = labels.session
+            attributes["session.id"] = attributes["gen_ai.conversation.id"] = labels.session
+        if labels.user:
+            attributes["user.id"] = labels.user
+        if labels.tags:
+            attributes["crosswalk.tags"] = labels.tags
         if record.is_stream:
             attributes["gen_ai.request.stream"] = True
         if record.status is not None:
@@ -335,11 +338,14 @@ class OpenTelemetrySink:
             attributes["gen_ai.response.time_to_first_chunk"] = record.time_to_first_chunk.total_seconds()
         if record.cost is not None:
             attributes["gen_ai.usage.cost"] = float(record.cost.amount)
-        attributes |= {f"gen_ai.usage.{kind}_tokens": count for kind, count in record.tokens.items()}
-        common_attributes = {
-            **common,
-            "gen_ai.provider.name": otel_provider_name(record.provider or "_OTHER"),
-        }
+        for kind, count in record.tokens.items():
+            attributes[f"gen_ai.usage.{kind}_tokens"] = count
+        common_attributes = common
+        if record.provider != provider:
+            common_attributes = {
+                **common,
+                "gen_ai.provider.name": otel_provider_name(record.provider or "_OTHER"),
+            }
         try:
             if record.gives_answer and (self._in_spans or self._in_events):
                 content = self._upload(_content_attributes(record))
@@ -382,10 +388,26 @@ class _SpanOperation:
         self._span = span
         self.end = end
 
-    def current(self) -> AbstractContextManager[object]:
-        from opentelemetry.trace import use_span
+    def current(self) -> _CurrentSpan:
+        return _CurrentSpan(self._span)
 
-        return use_span(self._span, record_exception=False, set_status_on_exception=False)
+
+class _CurrentSpan:
+    """The block in which *span* is current. Unlike OpenTelemetry's, it never notes an error, and it is quicker."""
+
+    def __init__(self, span: Span) -> None:
+        self._span = span
+
+    def __enter__(self) -> None:
+        import opentelemetry.context
+        import opentelemetry.trace
+
+        self._token = opentelemetry.context.attach(opentelemetry.trace.set_span_in_context(self._span))
+
+    def __exit__(self, *error: object) -> None:
+        import opentelemetry.context
+
+        opentelemetry.context.detach(self._token)
 
 
 def _common_attributes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Final, TypeAlias
@@ -94,6 +94,7 @@ def record_of(
         or "stream" in exchange.url.partition("?")[0].rpartition("/")[2].lower()
     )
     duration = timedelta(seconds=exchange.finished - exchange.started)
+    trace_id, span_id = exchange.trace or (None, None)
     headers = {} if facts_alone else secrets.headers(headers)
     has_content = exchange.is_json and site.gives_answer and not facts_alone
     make_record = partial(
@@ -101,8 +102,8 @@ def record_of(
         id=exchange.id,
         resend_count=exchange.attempt or 0,
         labels=exchange.labels,
-        trace_id=exchange.trace and exchange.trace[0],
-        span_id=exchange.trace and exchange.trace[1],
+        trace_id=trace_id,
+        span_id=span_id,
         provider=site.providers[0],
         operation=site.operation,
         gives_answer=site.gives_answer,
@@ -127,7 +128,7 @@ def record_of(
         time_to_first_chunk=(
             timedelta(seconds=exchange.times[0] - exchange.started) if exchange.times else None
         ),
-        chunk_times=tuple(moment - exchange.started for moment in exchange.times),
+        chunk_times=tuple([moment - exchange.started for moment in exchange.times]),
     )
     body = b"" if facts_alone else body_read.body
     if has_no_answer and (is_complete or body_read.is_cut):
@@ -149,8 +150,9 @@ def record_of(
                 reader.error.partial = response
         if is_guessed:
             response = _with_guessed_provider(response)
-        id = request_id_of(headers)
-        attempts = [] if facts_alone else [_attempt(response, exchange, duration, id, reader.is_cancelled)]
+        attempts = (
+            [] if facts_alone else [_attempt(response, exchange, headers, duration, reader.is_cancelled)]
+        )
         response = completed(response, exchange.model, attempts, is_stream=is_stream)
         cost = cost_of(response) if with_prices else response.usage.cost
     return make_record(
@@ -212,15 +214,15 @@ def _with_guessed_provider(response: ChatResponse) -> ChatResponse:
 def _attempt(
     response: ChatResponse,
     exchange: WatchedExchange,
+    headers: Mapping[str, str],
     duration: timedelta,
-    request_id: str | None,
     is_cancelled: bool,
 ) -> ProviderAttempt:
     """Return the attempt that *exchange* was, with *response*."""
     error_info = response.error_info
     extra = {
         "status": exchange.status,
-        "request_id": request_id,
+        "request_id": request_id_of(headers),
         "kind": None if error_info is None else error_info.kind.value,
     }
     outcome = AttemptOutcome.SUCCESS if error_info is None else AttemptOutcome.ERROR
@@ -407,10 +409,8 @@ class _AnswerReader:
 
     def _answer(self, deltas: DeltaStream, cause: ErrorInfo | None, has_end: bool) -> ChatResponse:
         try:
-            for _ in deltas:
-                pass
+            response = deltas.until_done()
             if cause is None or has_end:
-                response = deltas.response
                 self.is_complete = True
                 return response
         except CrosswalkError as error:

@@ -6,11 +6,11 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property, partial, wraps
 from inspect import isawaitable
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 
 import attrs
 
-from crosswalk_observe.exchange import WatchedExchange
+from crosswalk_observe.exchange import Sending, WatchedExchange
 
 # ----------------------------------------------------------------------------------- guard
 # Wraps functions of HTTP libraries so that a watcher sees their exchanges and the program notices nothing.
@@ -40,8 +40,7 @@ class Watching(Protocol):
         """Log *error*, which the program does not see."""
 
 
-@attrs.frozen
-class Request:
+class Request(NamedTuple):
     """A request that is about to be sent."""
 
     method: str
@@ -72,7 +71,8 @@ def begin(
 ) -> WatchedExchange | None:
     """Begin the exchange of a call to the function of *layer*, or return ``None`` if it is not watched."""
     try:
-        return _begin(watcher, layer.describe(*arguments, **options))
+        request = layer.describe(*arguments, **options)
+        return None if request is None else watcher.begin(*request)
     except Exception as error:
         watcher.report(f"watching {layer.library}", error)
         return None
@@ -83,16 +83,12 @@ async def _begin_async(
 ) -> WatchedExchange | None:
     try:
         request = layer.describe(*arguments, **options)
-        return _begin(watcher, await request if isawaitable(request) else request)
+        if isawaitable(request):
+            request = await request
+        return None if request is None else watcher.begin(*request)
     except Exception as error:
         watcher.report(f"watching {layer.library}", error)
         return None
-
-
-def _begin(watcher: Watching, request: Request | None) -> WatchedExchange | None:
-    if request is None:
-        return None
-    return watcher.begin(request.method, request.url, request.headers, request.content)
 
 
 def send(
@@ -104,7 +100,7 @@ def send(
 ) -> R:
     """Call *function*, the original, and report its result to *exchange*."""
     try:
-        with exchange.sending():
+        with Sending(exchange):
             result = function(*arguments, **options)
     except BaseException as error:
         exchange.failed(as_builtin_error(error))
@@ -152,7 +148,7 @@ def replaced_async(
         if exchange is None:
             return await original(*arguments, **options)
         try:
-            with exchange.sending():
+            with Sending(exchange):
                 result = await original(*arguments, **options)
         except BaseException as error:
             exchange.failed(as_builtin_error(error))
@@ -228,7 +224,8 @@ class _Transport:
 
 
 def _describe(transport: Any, request: Any) -> Request | None:
-    library = _library(request)
+    kind: Any = type(request)
+    library = _library_of(kind)
     if library is None:
         return None
     try:
@@ -239,19 +236,20 @@ def _describe(transport: Any, request: Any) -> Request | None:
         content = b"".join(request.stream) if isinstance(request.stream, library.ByteStream) else None
     headers = _pairs(request.headers)
     for name, value in getattr(getattr(transport, "_pool", None), "_proxy_headers", ()):
-        headers.append((name.decode().lower(), value.decode()))  # the pool adds them to the request
+        headers.append((name.decode(), value.decode()))  # the pool adds them to the request
     return Request(request.method, str(request.url), headers, content)
 
 
 def _pairs(headers: Any) -> list[tuple[str, str]]:
     """Return the *headers*. The library works out their encoding again for each name and value that it is asked for."""
     encoding = headers.encoding
-    return [(name.decode(encoding).lower(), value.decode(encoding)) for name, value in headers.raw]
+    return [(name.decode(encoding), value.decode(encoding)) for name, value in headers.raw]
 
 
-def _watch_answer(exchange: WatchedExchange, response: Any, _transport: Any, request: Any) -> None:
-    library = _library(request)
-    if not isinstance(response, library.Response):
+def _watch_answer(exchange: WatchedExchange, response: Any, *_arguments: Any, **_options: Any) -> None:
+    kind: Any = type(response)
+    library = _library_of(kind)
+    if library is None:
         exchange.discard()
         return
     headers = _pairs(response.headers)
@@ -273,22 +271,14 @@ METHOD = Layer("httpx", _describe, _watch_answer)
 def _layer_of(transport: Any) -> Layer:
     """Return the layer for a bound method of *transport*."""
 
-    def watch(exchange: WatchedExchange, response: Any, request: Any) -> None:
-        _watch_answer(exchange, response, transport, request)
-
-    return Layer("httpx", partial(_describe, transport), watch)
-
-
-def _library(request: Any) -> Any:
-    """Return httpx or httpx2, the library of *request*, or ``None`` for neither."""
-    kind: Any = type(request)
-    return _library_of(kind)
+    return Layer("httpx", partial(_describe, transport), _watch_answer)
 
 
 @cache
 def _library_of(kind: Any) -> Any:
-    libraries = (sys.modules.get(name) for name in ("httpx", "httpx2"))
-    return next((one for one in libraries if one is not None and issubclass(kind, one.Request)), None)
+    """Return httpx or httpx2, the library of requests or answers of this *kind*, or ``None`` for neither."""
+    libraries = [sys.modules[name] for name in ("httpx", "httpx2") if name in sys.modules]
+    return next((one for one in libraries if issubclass(kind, (one.Request, one.Response))), None)
 
 
 @cache

@@ -20,13 +20,13 @@ from crosswalk.service import Hosts, Site
 from crosswalk_observe.exchange import (
     ObservedExchange,
     OpenCalls,
+    Suppression,
     WatchedExchange,
     call_of,
     expected_request,
     is_suppressed,
     json_object,
     longest_wait,
-    suppress_observation,
 )
 from crosswalk_observe.log import Sink, Sinks
 from crosswalk_observe.reading import DialectCache, record_of
@@ -375,7 +375,7 @@ class Watcher:
                 )
             finally:
                 self._flush_count -= 1
-        with suppress_observation():
+        with Suppression():
             self._end_calls(all_of_them=True)
         return is_done
 
@@ -434,7 +434,7 @@ class Watcher:
                 if exchange is not None:
                     exchange.context.run(self._process, exchange)
                 else:
-                    with suppress_observation():
+                    with Suppression():
                         self._end_calls()
             except BaseException as error:  # the thread must survive every error
                 self.report("a sink", error)
@@ -445,7 +445,7 @@ class Watcher:
                     self._state_condition.notify_all()  # for those who flush
 
     def _process(self, exchange: WatchedExchange) -> None:
-        with suppress_observation():
+        with Suppression():
             record = None
             try:
                 record = record_of(
@@ -460,16 +460,18 @@ class Watcher:
                 self.report("reading an answer", error)
             finally:
                 self.release(exchange)
-            with self._lock:
-                self._end_call_later(exchange, record, longest_wait(exchange))
+            with self._lock:  # nobody is waked: the thread that ends calls is this one
+                self._calls.end_later(exchange, record, longest_wait(exchange) or 0.0)
+                calls = self._calls.take_ended()
             try:
-                self._end_calls()
+                self._sinks.end(calls)
             finally:
                 if record is not None:
                     if record.error is not None:
                         self.report(f"reading an answer of {record.provider}", record.error)
                     self._sinks.take(record, exchange.call)
-                    self._diagnostics.note_dropped(self._dropped_count)
+                    if self._dropped_count:
+                        self._diagnostics.note_dropped(self._dropped_count)
 
     # ---------------------------------------------------------------------------------- what it says
 

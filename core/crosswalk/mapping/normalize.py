@@ -298,6 +298,10 @@ def as_chunk(chunk: Chunk) -> bytes:
 
 def _chunks_of(chunks: Chunks) -> Iterable[Chunk]:
     """Return the chunks of a stream, as an HTTP client, an SDK or a file gives it."""
+    if isinstance(chunks, str):
+        raise TypeError("chunks is an iterable of bytes or events, not str: open a file, or encode the text")
+    if isinstance(chunks, bytes | bytearray | memoryview | Mapping):
+        raise TypeError("chunks is an iterable of bytes or events; for a whole answer call normalize()")
     source: Any = chunks
     if callable(getattr(source, "iter_bytes", None)):
         return source.iter_bytes()  # type: ignore[no-any-return]
@@ -413,10 +417,12 @@ class DeltaStream(Iterator[ResponseDelta]):
 
     def __init__(self, chunks: Iterable[Chunk], reader: Reader | StreamStart) -> None:
         self._reader_or_start = reader
+        self._unread: Iterable[Chunk] | None = chunks  # until the reading begins
         self._deltas = self._read(chunks)
         self._failure: CrosswalkError | None = None
 
     def _read(self, chunks: Iterable[Chunk]) -> Iterator[ResponseDelta]:
+        self._unread = None
         try:
             source = iter(chunks)
             if isinstance(self._reader_or_start, StreamStart):
@@ -448,8 +454,17 @@ class DeltaStream(Iterator[ResponseDelta]):
         Raises:
             CrosswalkError: the error that ended the stream, if it failed.
         """
-        drain(self._deltas)
-        return self.response
+        chunks, reader = self._unread, self._reader_or_start
+        answer = chunks[0] if isinstance(chunks, list) and len(chunks) == 1 else None
+        if type(answer) is not bytes or isinstance(reader, StreamStart):
+            drain(self._deltas)
+            return self.response
+        self._unread, self._deltas = None, iter(())  # a whole answer needs no deltas
+        try:
+            return reader.read_to_end(answer)
+        except CrosswalkError as error:
+            self._failure = error
+            raise
 
     @property
     def response(self) -> ChatResponse:
@@ -513,10 +528,6 @@ def normalize_stream(
         MappingError: while iterating, the stream cannot be mapped. ``partial`` has the answer so far.
             A stream that ends without its terminal signal raises ``IncompleteStreamError``.
     """
-    if isinstance(chunks, str):
-        raise TypeError("chunks is an iterable of bytes or events, not str: open a file, or encode the text")
-    if isinstance(chunks, bytes | bytearray | memoryview | Mapping):
-        raise TypeError("chunks is an iterable of bytes or events; for a whole answer call normalize()")
     options = ReaderOptions(
         status=status,
         unknown=unknown,
@@ -527,7 +538,8 @@ def normalize_stream(
         timer=timer,
         content_type=content_type.partition(";")[0].strip().lower(),
     )
-    return DeltaStream(_chunks_of(chunks), _reading(provider, registry, options))
+    source = chunks if isinstance(chunks, list) else _chunks_of(chunks)
+    return DeltaStream(source, _reading(provider, registry, options))
 
 
 def _reading(provider: str | None, registry: Registry | None, options: ReaderOptions) -> Reader | StreamStart:

@@ -179,13 +179,27 @@ def test_no_call_of_an_exchange_raises(caplog: pytest.LogCaptureFixture) -> None
     with Watcher(seen, in_background=False) as watcher:
         exchange = watcher.begin("POST", "https://api.openai.com" + CHAT, {}, b'{"model":"m"}')
         assert exchange is not None
+        assert not exchange.answered(200, [5])  # type: ignore[list-item]
+        assert [record.getMessage() for record in caplog.records] == [
+            "watching failed with TypeError (logged once)"
+        ]
+        caplog.clear()
         exchange.answered(200, {})
         exchange.chunk(5)  # type: ignore[arg-type]
         exchange.chunk(ONE.body)
         exchange.ended()
     assert len(seen) == 1
+    assert caplog.records == []
+
+
+def test_an_exchange_that_ends_in_its_own_context_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    """Its record is made in that context, which cannot be entered twice."""
+    with Watcher(Seen(), in_background=False) as watcher:
+        exchange = watcher.begin("POST", "https://api.openai.com" + CHAT, {}, b'{"model":"m"}')
+        assert exchange is not None
+        exchange.context.run(exchange.ended)
     messages = [record.getMessage() for record in caplog.records]
-    assert messages == ["watching failed with TypeError (logged once)"]
+    assert messages == ["watching failed with RuntimeError (logged once)"]
 
 
 def test_a_library_in_a_version_that_is_not_known_is_left_alone_and_named_once(

@@ -655,3 +655,17 @@ def test_a_span_of_facts_is_the_same_as_one_beside_a_sink_that_needs_everything(
         spans.append({name: said[name] for name in said if not any(word in name for word in of_each)})
     assert spans[0] == spans[1]
     assert "gen_ai.usage.output_tokens" in spans[0]
+
+
+def test_the_answer_shows_another_provider_than_the_address(telemetry: Telemetry) -> None:
+    answer = capture("vllm/chat_think.response.json")
+    with Watcher(telemetry.sink(), include=["a.example"], in_background=False) as watcher:
+        exchange = watcher.begin("POST", "https://a.example" + CHAT, {}, b'{"model":"m","messages":[]}')
+        assert exchange is not None
+        exchange.answered(200, {"content-type": "application/json"})
+        exchange.chunk(answer.body)
+        exchange.ended()
+    assert exchange.site.providers[0] != "vllm"
+    assert telemetry.span.attributes["gen_ai.provider.name"] == "vllm"
+    for points in telemetry.points().values():
+        assert points[0].attributes["gen_ai.provider.name"] == "vllm"

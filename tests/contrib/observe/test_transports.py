@@ -392,3 +392,15 @@ def test_an_answer_that_another_thread_ends_is_cancelled(
         reading.join()
     assert events.response.finish_reason == "cancelled"
     assert seen.one.is_cancelled
+
+
+def test_an_error_that_is_its_own_cause_is_a_failure(watch: Watch, seen: Seen) -> None:
+    class Breaks(httpx2.BaseTransport):
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            error = httpx2.ReadError("broken")
+            error.__cause__ = error
+            raise error
+
+    with httpx2.Client(transport=watch().transport(Breaks())) as client, pytest.raises(httpx2.ReadError):
+        client.post(f"http://127.0.0.1{CHAT}", json={"model": "m", "messages": []})
+    assert not seen.one.is_cancelled

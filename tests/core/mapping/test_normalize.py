@@ -241,6 +241,23 @@ def test_who_wants_no_more_deltas_reads_until_done() -> None:
     assert list(stream) == []
 
 
+def test_a_whole_answer_is_read_until_done_as_delta_by_delta() -> None:
+    """It is done then, and its failure is told again."""
+    stream = normalize_stream([DATA], "ollama", **FIXED)
+    response = stream.until_done()
+    assert stream.response is response
+    assert [*stream] == []
+    begun_stream = normalize_stream([DATA], "ollama", **FIXED)
+    next(begun_stream)
+    assert begun_stream.until_done().same_content(response)
+
+    broken_stream = normalize_stream([DATA[:-1]], "ollama", **FIXED)
+    for read in (broken_stream.until_done, lambda: broken_stream.response):
+        with pytest.raises(InvalidJSONError):
+            read()
+    assert broken_stream.partial.finish_reason is FinishReason.ERROR
+
+
 def test_what_ends_a_stream_that_nobody_looks_at_is_raised() -> None:
     stream = normalize_stream([sse(chunk({"content": "Hi"}), done=False), b"data: {\n\n"], "vllm")
     with pytest.raises(InvalidJSONError):
