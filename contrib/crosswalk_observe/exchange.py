@@ -619,7 +619,7 @@ def _is_of_cancellation(error: BaseException) -> bool:
     return False
 
 
-class Sending:
+class WatchedSending:
     """The block in which the request of *exchange* is sent.
 
     Lower layers do not observe it again, and the operations of its call are current.

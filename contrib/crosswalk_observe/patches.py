@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 
 from crosswalk import ConfigurationError
-from crosswalk_observe.exchange import Sending, WatchedExchange, by_name
+from crosswalk_observe.exchange import WatchedExchange, WatchedSending, by_name
 from crosswalk_observe.transports import (
     METHOD,
     Layer,
@@ -331,7 +331,7 @@ class _Attempts:
         self._arguments = arguments
         self._options = options
         self._exchange: WatchedExchange | None = exchange
-        self._sending: AbstractContextManager[None] = Sending(exchange)
+        self._sending: AbstractContextManager[None] = WatchedSending(exchange)
 
     def __enter__(self) -> None:
         self._token = _attempts.set(self)
@@ -373,7 +373,7 @@ class _Attempts:
         if self._exchange is None:
             self._sending.__exit__(None, None, None)
             self._exchange = begin(self._watcher, _URLLIB3, self._arguments, self._options)
-            self._sending = nullcontext() if self._exchange is None else Sending(self._exchange)
+            self._sending = nullcontext() if self._exchange is None else WatchedSending(self._exchange)
             self._sending.__enter__()
 
 

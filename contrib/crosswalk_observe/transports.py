@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Protocol, Typ
 
 import attrs
 
-from crosswalk_observe.exchange import Sending, WatchedExchange
+from crosswalk_observe.exchange import WatchedExchange, WatchedSending
 
 # ----------------------------------------------------------------------------------- guard
 # Wraps functions of HTTP libraries so that a watcher sees their exchanges and the program notices nothing.
@@ -100,7 +100,7 @@ def send(
 ) -> R:
     """Call *function*, the original, and report its result to *exchange*."""
     try:
-        with Sending(exchange):
+        with WatchedSending(exchange):
             result = function(*arguments, **options)
     except BaseException as error:
         exchange.failed(as_builtin_error(error))
@@ -148,7 +148,7 @@ def replaced_async(
         if exchange is None:
             return await original(*arguments, **options)
         try:
-            with Sending(exchange):
+            with WatchedSending(exchange):
                 result = await original(*arguments, **options)
         except BaseException as error:
             exchange.failed(as_builtin_error(error))
