@@ -16,7 +16,7 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Mapper
 from crosswalk.plugins import ID, MODEL, REASONING, REFUSAL, TEXT
-from crosswalk.testing import answers, evidence, lossless, pairing, texts, values
+from crosswalk.testing import answers, evidence, lossless, pairing, requests, texts, values
 from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, taken_for, written
 from crosswalk.testing.case import Case, Tally, reader_options
 from crosswalk.testing.perturbation import (
@@ -190,7 +190,7 @@ _CHECKS_BY_PROMISE: Final[dict[str, tuple[_Check, ...]]] = {
         texts.unknown_words_raise, texts.known_words_keep_their_meaning, answers.output_shows, values.digits_kept,
         values.times_kept, values.arguments_told_apart, answers.answers_its_request, answers.errors_show,
         answers.failures_are_errors, answers.one_answer_at_a_time, answers.recognizes_its_own,
-        evidence.declarations_hold, rows_hold, answers.requests_say_all),
+        evidence.declarations_hold, rows_hold, requests.requests_say_all),
     "deterministic": (deterministic,),
     "nothing invented": (values.nothing_invented, values.nothing_filled_in, values.counts_are_the_providers,
         values.parts_within_wholes),
