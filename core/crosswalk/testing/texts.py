@@ -496,6 +496,8 @@ def _finish_words(
     case: Case, place: Place, words: Mapping[Any, Collection[FinishReason]]
 ) -> Iterator[Problem]:
     """Each of *words* in place of the finish word is not read as one of its reasons, and is passed on unchanged."""
+    baseline = case.baseline.response
+    own_word = baseline.get("raw_finish_reason")
     for word, reasons in words.items():
         changed_outcome = case.map(place.put(case.events, word))
         if changed_outcome.error is not None or _is_unmapped(changed_outcome.response):
@@ -505,11 +507,12 @@ def _finish_words(
         if finish in reasons and reported_word == str(word):
             message = f"the finish word {word!r} is read as {finish}"
             yield case.problem("P4", place, message, about="finish_reason")
-        elif (
-            reasons is _WHOLE_REASONS
-            and not _holds(changed_outcome, str(word))
-            and response["usage"] == case.baseline.response["usage"]  # it is no count that equals the code
-        ):
+        # A count that equals the code, or the number of a choice, is not the word.
+        is_other = response["usage"] != baseline["usage"] or (word, reported_word) == (
+            _UNKNOWN_CODE,
+            own_word,
+        )
+        if reasons is _WHOLE_REASONS and not _holds(changed_outcome, str(word)) and not is_other:
             message = f"the finish word {word!r} is passed on as {reported_word!r}"
             yield case.problem("P4", place, message, about="finish_reason")
 
