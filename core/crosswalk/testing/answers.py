@@ -12,19 +12,8 @@ import orjson
 from crosswalk.formats.tables import option_paths
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, is_cancellation, registry
-from crosswalk.testing.case import NAME, Case, Place, answer, strings
-from crosswalk.testing.perturbation import (
-    MISSING,
-    Leaf,
-    Path,
-    Problem,
-    at,
-    changed_paths,
-    changes,
-    replaced,
-    scalars,
-    show_path,
-)
+from crosswalk.testing.case import NAME, Case, answer, strings
+from crosswalk.testing.perturbation import Leaf, Problem, changes, replaced, scalars, show_path
 from crosswalk.text import clean_message, counted
 from crosswalk.types.json import copy_json, dump_json, same_json
 from crosswalk.types.values import ErrorKind, FinishReason
@@ -95,56 +84,15 @@ def options_of(request: bytes | None) -> Iterator[tuple[str, Any]]:
 
 
 def null_erases_nothing(case: Case) -> Iterator[Problem]:
-    """P1: null for a value that was sent before takes nothing away."""
-    if len(case.events) < 2 or not case.is_answer:
-        return
-    baseline_response = case.baseline.response
-    for place in case.places(by_value=False):
-        events = _with_null(case.events, place) or case.events
-        changed_outcome = case.baseline if events is case.events else case.map(events)
-        is_read = changed_outcome.error is None
-        for path in changed_paths(baseline_response, changed_outcome.response) if is_read else ():
-            old, new = at(baseline_response, path), at(changed_outcome.response, path)
-            is_gone = old is not MISSING and old and (new is MISSING or not new)
-            lost_leaves = _leaves_of(old, path) - _leaves_of(changed_outcome.response) if is_gone else set()
-            if lost_leaves and lost_leaves & _known_before(case, events):
-                yield case.problem(
-                    "P1", place, f"null in a later event erases {show_path(path)}", about=show_path(path)
-                )
-                break
-
-
-def _known_before(case: Case, events: list[Any]) -> set[tuple[str, str]]:
-    """Return the values known before the first of *events* that differs from the server's.
-
-    If the events of two answers are mixed, one may send a value for the first time after the other has sent it.
-    """
-    changed_index = next(number for number, event in enumerate(events) if event is not case.events[number])
-    return _leaves_of(case.map(case.events[:changed_index]).response)
-
-
-def _leaves_of(value: Any, path: Path = ()) -> set[tuple[str, str]]:
-    """Return each scalar in *value*, which is at *path*, without positions in arrays: more items may come before it."""
-    return {(show_path(where, items=False), repr(leaf)) for where, leaf in scalars(value, path)}
-
-
-def _with_null(events: list[Any], place: Place) -> list[Any] | None:
-    """Return *events* with null after *place*: in a later event without it or its holder, or in all its repetitions.
-
-    Returns ``None`` if there is no such event.
-    """
-    last_leaf = place.leaves[-1]
-    for depth in range(len(last_leaf.path), 0, -1):
-        *parents, key = last_leaf.path[:depth]
-        for number in range(last_leaf.event + 1, len(events) if isinstance(key, str) else 0):
-            holder = at(events[number], tuple(parents))
-            if isinstance(holder, dict) and key not in holder:
-                return replaced(events, Leaf(number, last_leaf.path[:depth], None), None)
-    if len(last_leaf.path) == 1 < len(place.leaves) and all(
-        leaf.value == last_leaf.value for leaf in place.leaves
-    ):
-        return Place(place.leaves[1:]).put(events, None)
-    return None
+    """P1: null for a field that an earlier event has, in the last event without it, takes nothing away."""
+    firsts = {leaf.path[0]: leaf for leaf in reversed(case.leaves) if isinstance(leaf.path[0], str)}
+    for name, leaf in firsts.items() if case.is_answer else ():
+        later = [one for one in case.events[leaf.event :] if isinstance(one, dict) and name not in one]
+        for last in later[-1:]:
+            changed_outcome = case.map([{**one, name: None} if one is last else one for one in case.events])
+            is_read = changed_outcome.error is None
+            if is_read and answer(changed_outcome.response) != answer(case.baseline.response):
+                yield case.problem("P1", leaf, f"null in a later event erases {name}")
 
 
 def choices_are_told_apart(case: Case) -> Iterator[Problem]:
@@ -213,12 +161,8 @@ def errors_show(case: Case) -> Iterator[Problem]:
     It comes in the middle, with the rest behind it; and at the beginning, after one event and at the end, as the last.
     """
     count = len(case.events)
-    for error_index, is_last in (
-        (count // 2, False),
-        *((index, True) for index in sorted({0, 1, count - 1})),
-    ):
-        if not case.is_answer or error_index >= count:
-            continue
+    ends = [(index, True) for index in sorted({0, 1, count - 1}) if index < count]
+    for error_index, is_last in [(count // 2, False), *ends] if case.is_answer else ():
         frames = case.frames.copy()
         if frames[error_index][1] is not None:  # an event that is named after another kind is not an error
             frames[error_index] = (frames[error_index][0], "error")
@@ -302,15 +246,9 @@ _FINAL_STATUSES: Final = frozenset({400, 401, 403, 404, 405, 413, 422})
 _TRANSIENT_KINDS: Final = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT})
 _TRANSIENT_STATUSES: Final = frozenset({408, 429, 500, 502, 503, 504, 529})
 """The statuses of a temporary failure."""
-_REQUEST_ERROR_KINDS: Final = frozenset(
-    {
-        ErrorKind.AUTHENTICATION,
-        ErrorKind.PERMISSION,
-        ErrorKind.QUOTA,
-        ErrorKind.INVALID_REQUEST,
-        ErrorKind.MODEL_UNAVAILABLE,
-    }
-)
+_REQUEST_ERROR_KINDS: Final = _KINDS_BY_STATUS[401] | {
+    *(ErrorKind.QUOTA, ErrorKind.INVALID_REQUEST, ErrorKind.MODEL_UNAVAILABLE)
+}
 """The kinds of errors that a server reports before it answers."""
 _OUTPUT_FIELDS: Final = ("content", "tool_calls")
 
