@@ -264,10 +264,8 @@ def _contradicted(case: Case) -> Iterator[tuple[str, str]]:
         key = getattr(info, name)
         if not all(isinstance(event[key], types) for event in objects if event.get(key) is not None):
             yield name, f"{key!r} has another kind of value in a recording"
-    key, extensions = (
-        info.timestamp_key,
-        [one["response"]["metadata"].get("extensions", {}) for one in snapshots if "response" in one],
-    )
+    responses, key = [one["response"] for one in snapshots if "response" in one], info.timestamp_key
+    extensions = [one["metadata"].get("extensions", {}) for one in responses]
     if any(event.get(key) for event in objects) and not any(key in one for one in extensions):
         yield "timestamp_key", f"{key!r} is in no extensions of a recording"
     paths = [*info.text_paths, *info.logprob_paths]

@@ -279,18 +279,14 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
             changed_outcome = case.map(replaced(case.events, leaf, value))
             if not changed_outcome.is_taken:
                 continue
-            call_read = next(
-                iter(changed_outcome.response["message"].get("tool_calls", ())[number : number + 1]), None
-            )
-            provenance = changed_outcome.provenance
-            mark = provenance.get(f"message.tool_calls[{number}].arguments")
-            if call_read is None or (
-                call_read["arguments"] == "{}" and mark in (Provenance.DERIVED, Provenance.ABSENT)
-            ):
-                continue
-            if call_read["arguments"] != wanted_arguments and mark is None:
-                given, read = dump_json(value).decode(), call_read["arguments"]
-                yield case.problem("P4", leaf, f"the arguments {given} are read as {read!r}, and not marked")
+            is_marked = f"message.tool_calls[{number}].arguments" in changed_outcome.provenance
+            calls_read = changed_outcome.response["message"].get("tool_calls", ())
+            for read in [one["arguments"] for one in calls_read[number : number + 1] if not is_marked]:
+                if read != wanted_arguments:
+                    message = (
+                        f"the arguments {dump_json(value).decode()} are read as {read!r}, and not marked"
+                    )
+                    yield case.problem("P4", leaf, message)
 
 
 def _in_turn(case: Case, calls: Sequence[dict[str, Any]]) -> Iterator[Problem]:
