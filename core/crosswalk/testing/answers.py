@@ -190,9 +190,8 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     kind, is_retryable, status = ErrorKind(error_info["kind"]), error_info["retryable"], case.capture.status
     statement = case.capture.says or {}
     yield from _no_code(case, error_info)
-    is_passing = (
-        status in _TRANSIENT_STATUSES if status >= 400 else kind is not ErrorKind.RATE_LIMIT
-    )  # perhaps a spent quota
+    # In a stream, a rate limit is perhaps a spent quota.
+    is_passing = status in _TRANSIENT_STATUSES if status >= 400 else kind is not ErrorKind.RATE_LIMIT
     if "retryable" not in statement and kind in _TRANSIENT_KINDS and not is_retryable and is_passing:
         failure_name = f"HTTP {status}" if status >= 400 else f"a failure in a stream, of kind {kind},"
         yield case.problem("P4", "failure", f"{failure_name} is read as an error that may not be retried")
@@ -261,18 +260,13 @@ def _other_kind(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
     if code is not None and code not in keys and not (code and any(code in value for value in values)):
         yield case.problem("P8", "failure", f"its code {code[:40]!r} is not a value of the payload")
     if case.capture.status < 400 and error_info["kind"] == ErrorKind.UNKNOWN:
-        kinds = {
-            part["metadata"]["kind"]
-            for status in (400, 500)
-            for part in (case.map_bytes(dump_json(case.events[-1]), status=status).response or {}).get(
-                "segments", ()
-            )
-            if part["type"] == "error"
-        }
+        body = dump_json(case.events[-1])
+        responses = [case.map_bytes(body, status=status).response or {} for status in (400, 500)]
+        parts = [part for response in responses for part in response.get("segments", ())]
+        kinds = {part["metadata"]["kind"] for part in parts if part["type"] == "error"}
         if len(kinds) == 1 and ErrorKind.UNKNOWN not in kinds:
-            yield case.problem(
-                "P4", "failure", f"of no kind in a stream, and {kinds.pop()} in the body of an HTTP error"
-            )
+            message = f"of no kind in a stream, and {kinds.pop()} in the body of an HTTP error"
+            yield case.problem("P4", "failure", message)
 
 
 def any_failure_is_read(case: Case) -> Iterator[Problem]:

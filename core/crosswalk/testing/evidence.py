@@ -79,11 +79,9 @@ def _kinds_of(path: Path, value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         signs = {"a second choice": _CHOICES.fullmatch(key) and len(value) > 1}
     elif isinstance(value, str):
-        signs = {
-            "reasoning": _THOUGHT.fullmatch(key) and " " in value.strip(),
-            "an image": _MEDIA.match(value),
-        }
-        signs |= {"a model": value and _MODEL.fullmatch(key), "an error": is_error}
+        is_thought = _THOUGHT.fullmatch(key) and " " in value.strip()
+        signs = {"reasoning": is_thought, "an image": _MEDIA.match(value), "an error": is_error}
+        signs["a model"] = value and _MODEL.fullmatch(key)
     else:
         signs = {"counts": type(value) is int and value > 0 and _TOKENS.fullmatch(key)}
     yield from (name for name, sign in signs.items() if sign)

@@ -210,14 +210,11 @@ def _time_left(case: Case) -> Iterator[Problem]:
         if key in _CREATED_KEYS and type(value) in (int, float) and _is_plausible(value):
             yield case.problem("P4", key, "the time of the answer is left in the extensions", about="created")
             return
-    dated_texts = [
-        text for _, text in scalars(extensions) if isinstance(text, str) and _time(text) is not None
-    ]
-    for leaf in case.leaves if len({*dated_texts}) == 1 else ():
-        if leaf.value == dated_texts[0]:
-            yield case.problem(
-                "P4", leaf, "the only time of the answer is left in the extensions", about="created"
-            )
+    texts = {text for _, text in scalars(extensions) if isinstance(text, str) and _time(text) is not None}
+    for leaf in case.leaves if len(texts) == 1 else ():
+        if isinstance(leaf.value, str) and leaf.value in texts:
+            message = "the only time of the answer is left in the extensions"
+            yield case.problem("P4", leaf, message, about="created")
             return
 
 
@@ -298,20 +295,13 @@ def _in_turn(case: Case, calls: Sequence[dict[str, Any]]) -> Iterator[Problem]:
         pairs = [dict(scalars(case.events[leaf.event])) for leaf in (one[-1], other[-1])]
         signs = {path: value for path, value in pairs[1].items() if path != other[-1].path}
         signs = {path: value for path, value in signs.items() if pairs[0].get(path, value) != value}
-        numbers = [
-            number
-            for number in range(last + 1, first + 1)
-            if any(at(case.events[number], path) == value for path, value in signs.items())
-        ]
+        between = {number: case.events[number] for number in range(last + 1, first + 1)}
+        numbers = [n for n, event in between.items() if any(at(event, path) == signs[path] for path in signs)]
         order = [number for number in range(len(case.events)) if number not in numbers]
         order[order.index(last) : order.index(last)] = numbers
         changed = case.map_bytes(b"".join(case.chunks[number] for number in order))
-        arguments = (
-            [call["arguments"] for call in changed.response["message"].get("tool_calls", ())]
-            if changed.is_taken
-            else None
-        )
-        if numbers and arguments not in (None, [call["arguments"] for call in calls]):
+        calls_read = changed.response["message"].get("tool_calls", ()) if changed.is_taken else calls
+        if numbers and [one["arguments"] for one in calls_read] != [one["arguments"] for one in calls]:
             message = "the pieces of two calls that come in turn are not those of each"
             yield case.problem("P4", one[-1], message, about="calls")
 
@@ -393,12 +383,8 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
         count, mark = response["usage"][name], _mark(response, name)
         if count == 0 and "0" not in payload_texts and mark is None:
             yield f"usage.{name}", "0 was not sent, and is not marked"
-    cost = response["usage"].get("cost")
-    if (
-        cost
-        and "provenance" not in cost
-        and _amount_digits(cost["amount"]) not in map(_amount_digits, payload_texts)
-    ):
+    cost, amounts = response["usage"].get("cost"), map(_amount_digits, payload_texts)
+    if cost and "provenance" not in cost and _amount_digits(cost["amount"]) not in amounts:
         yield "usage.cost", "no number of the payload has its digits, and it is not marked"
     for number, call in enumerate(response["message"].get("tool_calls", ())):
         if call["id"] not in payload_texts and f"message.tool_calls[{number}].id" not in provenance:
@@ -610,11 +596,8 @@ def _swapped(case: Case, place: Place, count_changes: dict[str, int]) -> Iterato
         yield case.problem("P8", place, "it is counted in usage.reasoning_tokens")
     if re.search("reason|thought|think", place.key, re.IGNORECASE) and count_changes["cached_tokens"]:
         yield case.problem("P8", place, "it is counted in usage.cached_tokens")
-    if (
-        re.fullmatch("total(_?tokens)?", place.key, re.IGNORECASE)
-        and len(moved_counts) == 1
-        and _mark(case.baseline.response, moved_counts[0]) is None
-    ):
+    is_total = re.fullmatch("total(_?tokens)?", place.key, re.IGNORECASE) and len(moved_counts) == 1
+    if is_total and _mark(case.baseline.response, moved_counts[0]) is None:
         yield case.problem("P8", place, f"it is counted in usage.{moved_counts[0]}")
 
 
@@ -626,15 +609,9 @@ _PART_NAME_PATTERNS: Final = {
 
 def _not_counted(case: Case, place: Place, count_changes: dict[str, int]) -> Iterator[Problem]:
     """A count that is named after cached or reasoning tokens moves nothing, and the answer has no such count."""
-    usage = case.baseline.response["usage"]
-    for name, pattern in _PART_NAME_PATTERNS.items():
-        if (
-            not any(count_changes.values())
-            and name not in usage
-            and pattern.search(place.key)
-            and type(place.value) is int
-            and not _is_filling(case, place)
-        ):
+    usage, is_still = case.baseline.response["usage"], not any(count_changes.values())
+    for name, pattern in _PART_NAME_PATTERNS.items() if is_still and type(place.value) is int else ():
+        if name not in usage and pattern.search(place.key) and not _is_filling(case, place):
             yield case.problem("P8", place, f"it is not counted in usage.{name}", about="usage")
 
 
