@@ -53,6 +53,7 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
         else:
             yield from _opaque(case, place)
     yield from _equal_pieces(case)
+    yield from _other_letters(case)
     yield from _joined(case)
     yield from _later(case)
 
@@ -126,7 +127,7 @@ _OPAQUE_TEXTS: Final = {
     "0": "a zero",
     "[DONE]": "the end of a stream",
     "null": "a null",
-    "\ufeffKelp\x00\x07 \u200b\U0001f469\u200d\u200b": "a text with invisible characters",
+    "\ufeff\u2581Kelp\xa0\x00\x07 \u200b\U0001f469\u200d\u200b": "a text with invisible characters",
     "```\n</s><|im_end|> &lt;b&gt; <think>a</think> \u201cq\u201d 'q' \\u0041 \\n %20 ```\n{}\n```\n\nUser: \n```": (
         "a text of tags, quotes, escapes and fences"
     ),
@@ -137,7 +138,16 @@ _OPAQUE_TEXTS: Final = {
 
 
 def _opaque(case: Case, place: Place) -> Iterator[Problem]:
-    """A text is opaque: each of these, in the first, the second and the last piece in turn, arrives as it was sent."""
+    """A text is opaque: each of these, in the first, the second and the last piece in turn, arrives as it was sent.
+
+    So is a signature, and whatever else ends as base64 may end.
+    """
+    if place.value.endswith("=") or place.key.lower().endswith("signature"):
+        padded = case.map(place.put(case.events, f"{MARKER}=="))
+        if padded.error is None and not _holds(padded, f"{MARKER}=="):
+            yield case.problem(
+                "P4", place, "a text that ends with == in its place is not passed on unchanged"
+            )
     for leaf in dict.fromkeys((place.leaves[0], place.leaves[-1], *place.leaves[1:2])):
         piece = Place((leaf,))
         marked_outcome = case.marked(piece)
@@ -171,6 +181,20 @@ def _equal_pieces(case: Case) -> Iterator[Problem]:
             continue
         if occurrences(equal_outcome.said()) < occurrences(different_outcome.said()):
             yield case.problem("P4", place, "the same text again, in its next event, is not passed on")
+
+
+def _other_letters(case: Case) -> Iterator[Problem]:
+    """A letter outside ASCII for each space, in all pieces of a text: they grow, or come together, as they did."""
+    said = "".join(case.baseline.said(*_WORDS))
+    for place in case.every_place(str, by_value=False) if " " in said else ():
+        events = case.events
+        for leaf in place.leaves:
+            if " " in leaf.value and leaf.value in said:
+                events = replaced(events, leaf, leaf.value.replace(" ", "\xe9"))
+        changed_outcome = case.baseline if events is case.events else case.map(events)
+        new_said = "".join(changed_outcome.said(*_WORDS))
+        if changed_outcome.error is None and new_said.replace("\xe9", " ") != said.replace("\xe9", " "):
+            yield case.problem("P4", place, "with letters outside ASCII it is read differently")
 
 
 def _text_places(case: Case) -> list[Place]:

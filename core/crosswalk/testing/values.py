@@ -87,7 +87,13 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     remaining_texts = iter(texts)
     if not unsent_tokens and not all(token in remaining_texts for token in tokens):
         yield case.problem("P4", "logprobs", "the tokens are not in the order of the payload")
-    count = len(tokens)
+    count = _numbers_in(case.baseline.response)
+    for place in case.places(str):
+        fields = case.fields_at(place.leaves[0])
+        if "text" in fields and not any("logprobs" in field for field in fields):
+            silent_outcome = case.map(place.put(case.events, ""))
+            if silent_outcome.error is None and _numbers_in(silent_outcome.response) < count:
+                yield case.problem("P4", place, "with an empty text in its place, log probabilities are gone")
     for place in case.places(float, by_value=False):
         events = case.events
         for size, leaf in enumerate(place.leaves, 1):
@@ -107,7 +113,7 @@ def digits_kept(case: Case) -> Iterator[Problem]:
             changed_outcome = case.map(events)
             if changed_outcome.error is not None or changed_outcome.response is None:
                 continue
-            is_shorter = len(changed_outcome.response.get("logprobs") or ()) < count
+            is_shorter = _numbers_in(changed_outcome.response) < count
             if is_shorter and not changed_outcome.extensions:
                 yield case.problem("P4", place, f"{number} in its place is not read as a log probability")
             yield from _other_digits(case, events, changed_outcome.response, place)
@@ -118,6 +124,10 @@ def _entries(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for entry in response.get("logprobs") or ():
         yield entry
         yield from entry.get("top", ())
+
+
+def _numbers_in(response: dict[str, Any]) -> int:
+    return sum(entry.get("logprob") is not None for entry in _entries(response))
 
 
 def _zeros(response: dict[str, Any]) -> int:
@@ -154,7 +164,8 @@ _EARLIEST, _LATEST = datetime(2015, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzin
 
 
 def times_kept(case: Case) -> Iterator[Problem]:
-    """P4: the time of an answer is plausible, and the same in another zone. Its fraction stays."""
+    """P4: the time of an answer is plausible, and the same in another zone. Its fraction stays. A duration may be 0."""
+    yield from _no_duration(case)
     if "created" in case.baseline.provenance:
         yield from _time_left(case)
         yield from _time_lost(case)
@@ -173,6 +184,15 @@ def times_kept(case: Case) -> Iterator[Problem]:
             if time_read is not None and abs(time_read - time) > _MICROSECOND:
                 yield case.problem("P4", place, f"the time {value} is read as {time_read}")
                 break
+
+
+def _no_duration(case: Case) -> Iterator[Problem]:
+    for place in case.places(int, float):
+        if "metadata.request_duration_seconds" in case.fields_at(place.leaves[0]):
+            zero_outcome = case.map(place.put(case.events, 0))
+            is_absent = zero_outcome.error is None and "metadata.request_duration" in zero_outcome.provenance
+            if is_absent and not occurrences(zero_outcome.extensions, place.key):
+                yield case.problem("P4", place, "0 in its place is read as no duration")
 
 
 def _other_times(value: Any, created: datetime) -> Iterator[tuple[Any, datetime]]:
