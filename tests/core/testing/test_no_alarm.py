@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from crosswalk import Registry
+import pytest
+
+from crosswalk import Registry, registry
 from crosswalk.plugins import (
     FinishReason,
     MappingState,
@@ -20,7 +22,7 @@ from crosswalk.plugins import (
     take_count,
     take_string,
 )
-from crosswalk.testing import Capture, check_capture
+from crosswalk.testing import Capture, check_capture, check_pair, load_capture
 
 BODY = b"""{"weir": 0, "text": "Low "}
 {"weir": 1, "text": "High "}
@@ -81,3 +83,27 @@ def test_the_number_of_a_choice_and_a_line_end_are_no_finish_word_and_no_byte_of
 def test_a_word_that_waits_for_the_end_of_a_cut_stream_is_not_lost() -> None:
     cut = b"".join(BODY.splitlines(keepends=True)[:5])
     assert found(cut, complete=False, says={"raises": "IncompleteStreamError"}) == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "check"),
+    [
+        ("gemini", "tools.response.json", "arguments told apart"),
+        ("vllm", "reasoning_chat_think.response.json", "kinds are told apart"),
+    ],
+)
+def test_what_a_right_plugin_refuses_or_tells_apart_is_no_mistake(
+    provider: str, name: str, check: str
+) -> None:
+    recorded = load_capture(Path(__file__).parents[2] / "captures" / provider / name)
+    assert check_capture(registry.mapper(provider), recorded, sample=None, checks=[check]) == []
+
+
+def test_a_count_that_one_form_lacks_is_no_difference() -> None:
+    answer = b'{"id":"a","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant",'
+    answer += b'"content":"Hi"},"finish_reason":"stop"}],"usage":{"completion_tokens":1%b}}'
+    one, other = (
+        Capture(name, Path(name), answer % more)
+        for name, more in (("whole", b',"prompt_tokens":3'), ("lacking", b""))
+    )
+    assert check_pair(registry.mapper("openai"), one, other) == []
