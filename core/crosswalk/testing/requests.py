@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Final
 
 import attrs
@@ -38,7 +38,7 @@ from crosswalk.types.values import Segment, SegmentType
 _OPTIONS: Final[dict[str, Any]] = {
     "temperature": 0.625, "top_p": 0.375, "max_tokens": 70707, "seed": 4242424, "stop": ("HaLt.",),
 }  # fmt: skip
-_MORE_OPTIONS: Final[dict[str, Any]] = {"n": 2, "top_k": 5, "frequency_penalty": 0.125, "user": "kelper"}
+_MORE_OPTIONS: Final[dict[str, Any]] = {"n": 2, "top_k": 5, "frequency_penalty": 0.125, "top_logprobs": 3}
 """Options that not every server has."""
 _MODEL: Final = "kelp-7"
 _DEPTH: Final = {"type": "integer", "description": "The depth of kelp."}
@@ -48,9 +48,11 @@ _CALL: Final = ToolCall("kelpcall1", "cut_kelp", '{"fathoms":  7}')
 _THOUGHT: Final = Segment(SegmentType.REASONING, "How deep is it?", {"signature": "S2VscCBpcyBicm93bi4="})
 _TURNS: Final = {"system": "Kelp is brown.", "user": "Is it green?", "assistant": "No, brown."}
 """Turns before the question, with distinct texts."""
-_RULE: Final = "Kelp grows."
-"""A second text of the system."""
+_RULES: Final = (_TURNS["system"], "Kelp grows.")
+"""Two texts of the system."""
 _CHOICES: Final = ("auto", "none", "required", NamedTool(_TOOL.name))
+_TOLD: Final = ("streamed", "failed", *_CHOICES[1:])
+"""The ways that differ from a conversation in which nothing of the kind is said."""
 _SAID: Final[dict[str, Any]] = {
     **_OPTIONS, "model": _MODEL, "tools": _TOOL.name, "tools.description": "Looks.",
     "tools.parameters": _DEPTH["description"], **{f"messages[{n}]": text for n, text in enumerate(_TURNS.values())},
@@ -95,7 +97,7 @@ def _ways(case: Case) -> dict[Any, HTTPRequest]:
         "whole": ChatRequest([*turns, result], **more),
         "streamed": ChatRequest([*turns, result], **more, stream=True),
         "failed": ChatRequest([*turns, attrs.evolve(result, is_error=True)], **more),
-        "ruled": ChatRequest([turns[0], ChatMessage.system(_RULE), *turns[1:], result], **more),
+        "ruled": ChatRequest([turns[0], ChatMessage.system(_RULES[1]), *turns[1:], result], **more),
         "plain": ChatRequest([question], model=_MODEL),
         "more": ChatRequest([question], model=_MODEL, **_MORE_OPTIONS),
         **{choice: ChatRequest([*turns, result], **more, tool_choice=choice) for choice in _CHOICES},
@@ -136,7 +138,8 @@ def _asked(case: Case) -> Iterator[tuple[str, str]]:
         is_told = field not in _OPTIONS and any(NO_PLACE not in one.reason for one in named)
         where = f"is at {min(elsewhere)}, as in no recorded request" if elsewhere else "is in no body"
         for path, there in lost.items() if elsewhere or not (places or is_told) else ():
-            if _parent(path) in parents and (type(there), path.endswith("[]")) == wanted:
+            is_alike = _parent(path) in parents and (type(there), path.endswith("[]")) == wanted
+            if is_alike and not (kind in (int, float) and _is_another(field, path, places)):
                 yield field, f"{where}; what recorded requests have at {path} is never built"
     for path, there in lost.items():
         text = next((one for one in reached if path.startswith(f"{one}.") and one not in recorded), None)
@@ -162,9 +165,9 @@ def _ways_differ(case: Case, built: Mapping[Any, HTTPRequest]) -> Iterator[tuple
     if not any(re.fullmatch(f".*{one}", path) or one.endswith(re.escape(path)) for one in endpoints):
         yield "path", f"{path} is none of the endpoints"
     ruled = built.get("ruled")
-    if ruled is not None and not (_named(ruled, "messages[1]") or _places(ruled, _RULE)):
-        yield "messages", f"of two system texts, {_RULE!r} is not in the body"
-    for one, other in (("streamed", "whole"), ("failed", "whole"), *combinations(_CHOICES, 2)):
+    if ruled and not (_named(ruled, "messages[1]") or all(_places(ruled, one) for one in _RULES)):
+        yield "messages", "one of two system texts is not in the body"
+    for one, other in (*product(_TOLD, ["whole"]), *combinations(_CHOICES, 2)):
         field = {"streamed": "stream", "failed": "messages[5]"}.get(str(one), "tool_choice")
         pair = [built[way] for way in (one, other) if way in built and not _named(built[way], field)]
         if len(pair) == 2 and (pair[0].path, pair[0].body) == (pair[1].path, pair[1].body):
@@ -217,10 +220,7 @@ def _other_words(built: Mapping[Any, HTTPRequest], requests: list[Any]) -> Itera
     for path, word in _beside(built["plain"].body, question).items():
         words = {one[path] for one in recorded if path in one}
         if words and word not in words and word != MARKER:
-            yield (
-                "messages",
-                f"a question is asked with {word!r} at {path}, and recorded ones with {min(words)!r}",
-            )
+            yield "messages", f"a question is asked with {word!r} at {path}, recorded with {min(words)!r}"
 
 
 def _beside(body: Any, place: str) -> dict[str, str]:
@@ -228,6 +228,12 @@ def _beside(body: Any, place: str) -> dict[str, str]:
     turns = [path[:2] for path, _ in scalars(body) if show_path(path, items=False) == place]
     words = scalars(at(body, turns[0]), turns[0]) if len(turns) == 1 else ()
     return {show_path(path): word for path, word in words if isinstance(word, str)}
+
+
+def _is_another(field: str, path: str, places: Collection[str]) -> bool:
+    """Whether the number at *path* may be another option than *field*, which is nowhere, or has its own name at *places*."""
+    is_near = max(field.split("_"), key=len) in path.lower()
+    return not is_near and (not places or any(place.endswith(field) for place in places))
 
 
 def _parent(path: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -332,11 +332,21 @@ def refusing_names(body: dict[str, Any]) -> None:
         raise UnsupportedRequestError("its server takes no names", options=["tool_choice"])
 
 
-def asked_of(plugin: Any) -> list[str]:
+def without_names(body: dict[str, Any]) -> None:
+    if isinstance(body.get("tool_choice"), dict):
+        del body["tool_choice"]
+
+
+def with_the_last_rule(body: dict[str, Any]) -> None:
+    for rule in turns_of(body, "system")[:-1]:
+        body["messages"].remove(rule)
+
+
+def asked_of(plugin: Any, captures: Sequence[Capture] = TIDE) -> list[str]:
     registry = Registry(installed=[])
     registry.register(plugin, "told")
     checks = ["requests say all"]
-    problems = check_capture(registry.mapper("told"), TIDE[0], others=TIDE, checks=checks)
+    problems = check_capture(registry.mapper("told"), captures[0], others=captures, checks=checks)
     return [problem.line for problem in problems]
 
 
@@ -362,10 +372,12 @@ def test_a_conversation_is_built_as_it_is_recorded(plugin: Told) -> None:
         (without("reasoning_content", role="assistant"), "messages[4].reasoning: is in no body; what recorded requests have at"),
         (renamed("tool_call_id", "id", role="tool"), "messages[4].id: is at messages[].id, as in no recorded request"),
         (without("tool_choice"), "request.tool_choice: auto is asked for as none is"),
+        (without_names, "request.tool_choice: NamedTool(name='look_at_kelp') is asked for as whole is"),
+        (with_the_last_rule, "request.messages: one of two system texts is not in the body"),
         (without("failed", role="tool"), "request.messages[5]: failed is asked for as whole is"),
         (says_as("tool", "user"), "request.messages: recorded requests have 'tool' at messages[].role, which is never built"),
-        (says_as("user", "assistant"), "request.messages: a question is asked with 'assistant' at messages[0].role, and"),
-        (with_one_rule, "request.messages: of two system texts, 'Kelp grows.' is not in the body"),
+        (says_as("user", "assistant"), "request.messages: a question is asked with 'assistant' at messages[0].role, recorded with"),
+        (with_one_rule, "request.messages: one of two system texts is not in the body"),
         (lambda body: body.setdefault("temperature", 0.625), "request.temperature: is in a body for which nobody asked it"),
         (of_calls(lambda text: orjson.dumps(orjson.loads(text), option=orjson.OPT_INDENT_2).decode()),
             "request.messages[4].arguments: they are not sent as they came"),
@@ -381,6 +393,17 @@ def test_what_is_built_otherwise_than_recorded_is_a_problem(
 ) -> None:
     found = asked_of(Told(change))
     assert any(message in line for line in found), found
+
+
+@pytest.mark.parametrize("change", [lambda body: None, without("seed")])
+def test_a_number_of_another_option_is_not_the_one_that_no_request_has(
+    change: Callable[[dict[str, Any]], object],
+) -> None:
+    """Whether that goes under its own name or nowhere."""
+    request = {**orjson.loads(RECORDED), "num_ctx": 4096}
+    del request["seed"]
+    captures = [answer("all", "stop", orjson.dumps(request), content="High."), *CAPTURES]
+    assert not any("num_ctx" in line for line in asked_of(Told(change), captures))
 
 
 def test_a_path_that_is_none_of_the_endpoints_is_a_problem() -> None:
