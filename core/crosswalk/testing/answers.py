@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Final
 
 import orjson
 
-from crosswalk.codec import from_json
-from crosswalk.errors import PluginError
 from crosswalk.formats.tables import option_paths
 from crosswalk.plain_errors import is_cancellation
-from crosswalk.plugin.hooks import Recognition, fits_ids
+from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, registry
-from crosswalk.request import ChatRequest, ToolDefinition, UnsupportedRequestError
-from crosswalk.service.building import build
-from crosswalk.testing.captures import Capture, written
-from crosswalk.testing.case import MARKER, NAME, Case, Place, answer, strings
-from crosswalk.testing.perturbation import (
-    MISSING,
-    Leaf,
-    Path,
-    Problem,
-    at,
-    changed_paths,
-    changes,
-    replaced,
-    scalars,
-    show_path,
-)
-from crosswalk.testing.strict import STRICT_PROVIDERS, strict_rules
-from crosswalk.testing.strict.rules import Issued, StrictRequest
+from crosswalk.testing.case import NAME, Case, answer, strings
+from crosswalk.testing.perturbation import Leaf, Problem, changes, replaced, scalars, show_path
 from crosswalk.text import clean_message, counted
 from crosswalk.types.json import copy_json, dump_json, same_json
-from crosswalk.types.message import ChatMessage
-from crosswalk.types.response import ChatResponse
-from crosswalk.types.values import ErrorKind, FinishReason, SegmentType, altered
+from crosswalk.types.values import ErrorKind, FinishReason
 
 # ------------------------------------------------------------------------------- requested
 # Checks of an answer against its request: the length that was allowed, the model, and the tools.
@@ -100,198 +80,20 @@ def options_of(request: bytes | None) -> Iterator[tuple[str, Any]]:
             yield path[-1], value
 
 
-# -------------------------------------------------------------------------------- requests
-# Checks of the requests that a plugin builds: whatever is asked is in the body, or an adaptation names it.
-
-
-_ASKED_OPTIONS: Final[dict[str, Any]] = {
-    "temperature": 0.625,
-    "top_p": 0.375,
-    "max_tokens": 70707,
-    "seed": 4242424,
-    "stop": ("KeLp",),
-}
-_ASKED_TOOL: Final = "look_at_kelp"
-_ASKED_MODEL: Final = "kelp-7"
-_ASKED_TURNS: Final = (("system", "Kelp is brown."), ("user", "Is it green?"), ("assistant", "No, brown."))
-"""Turns before the question, with distinct texts."""
-
-
-def requests_say_all(case: Case) -> Iterator[Problem]:
-    """P4: what a request says is in its body, or an adaptation names it, and a stream is asked for.
-
-    The options are where recorded requests have them. An earlier answer goes back with its text and its calls, and breaks
-    no rule of the server. The first part is said once, with the first capture.
-    """
-    if case.mapper.build_request is None:
-        return
-    try:
-        with suppress(UnsupportedRequestError):  # as for a state that only the server's own endpoint takes
-            if case.others and case.capture.case == case.others[0].case:
-                yield from _asked(case)
-            if case.is_answer and case.baseline.response["finish_reason"] in ("stop", "tool_calls"):
-                yield from _goes_back(case)
-    except PluginError as error:
-        yield case.problem("P4", "request", str(error), about="request")
-
-
-def _asked(case: Case) -> Iterator[Problem]:
-    tool = ToolDefinition(_ASKED_TOOL, "", {"type": "object", "properties": {"depth": {"type": "integer"}}})
-    turns = [{"role": role, "content": text} for role, text in (*_ASKED_TURNS, ("user", MARKER))]
-    request = ChatRequest(turns, model=_ASKED_MODEL, tools=(tool,), **_ASKED_OPTIONS)
-    http_request, content = build(request, case.mapper, "drop")
-    streamed_request, streamed_content = build(altered(request, stream=True), case.mapper, "drop")
-    said = {*strings(http_request.body)}
-    adapted = {one.field for one in http_request.adaptations}
-    asked = [(f"the {role} text", text, "messages") for role, text in (*_ASKED_TURNS, ("last", MARKER))]
-    asked += [("the model", _ASKED_MODEL, "model"), ("the tool", _ASKED_TOOL, "tools")]
-    for name, value, field in asked:
-        is_said = value in said or (value == _ASKED_MODEL and value in http_request.path)
-        if not is_said and not any(one.startswith(field) for one in adapted):
-            message = f"{name} {value.strip()!r} is not in the body"
-            yield case.problem("P4", "request", message, about="request")
-    alike = _alike(content, [text for _, text in _ASKED_TURNS])
-    if alike and not any(one.startswith("messages") for one in adapted):
-        message = f"it says {alike[0]!r} as it says {alike[1]!r}, which has another role"
-        yield case.problem("P4", "request", message, about="request")
-    if (content, http_request.path) == (streamed_content, streamed_request.path):
-        yield case.problem("P4", "request", "a stream is asked for as a whole answer is", about="request")
-    recorded: dict[str, list[Any]] = {}
-    for path, value in (pair for one in case.others for pair in _options_at(one, http_request.path)):
-        recorded.setdefault(path, []).append(value)
-    for option, value in _ASKED_OPTIONS.items():
-        wanted = value[0] if isinstance(value, tuple) else value
-        places = {show_path(path, items=False) for path, one in scalars(http_request.body) if one == wanted}
-        if not places and option not in adapted:
-            message = "is neither in the body nor among the adaptations"
-            yield case.problem("P4", f"request.{option}", message, about="request")
-        known_places = {path for path in option_paths().get(option, ()) if path in recorded}
-        for place in places & recorded.keys():
-            numbers = [number for number in recorded[place] if type(number) in (int, float)]
-            if any(
-                number > 2 and not number % 1 if type(wanted) is float else number % 1 for number in numbers
-            ):
-                message = f"is at {place}, where recorded requests have other numbers"
-                yield case.problem("P4", f"request.{option}", message, about="request")
-        if known_places and places and places.isdisjoint(recorded):
-            message = f"is at {min(places)}, and recorded requests have it at {min(known_places)}"
-            yield case.problem("P4", f"request.{option}", message, about="request")
-
-
-def _alike(content: bytes, texts: Collection[str]) -> list[str]:
-    """Return those of *texts* that a body says alike: under the same keys, in objects without another difference."""
-    body, texts_by_place = orjson.loads(content), dict[bytes, list[str]]()
-    for path, value in scalars(body):
-        if value in texts:
-            place = dump_json([show_path(path, items=False), at(body, path[:2]), at(body, path[:-1])])
-            for text in texts:
-                place = place.replace(dump_json(text), b"")
-            texts_by_place.setdefault(place, []).append(value)
-    return next((alike for alike in texts_by_place.values() if len({*alike}) > 1), [])
-
-
-def _options_at(capture: Capture, path: str) -> Iterator[tuple[str, Any]]:
-    """Yield the scalars of the recorded request of *capture*, by their paths, if it was sent to *path*."""
-    with suppress(orjson.JSONDecodeError):
-        if capture.request is not None and (capture.path or "").endswith(path):
-            for where, value in scalars(orjson.loads(capture.request)):
-                yield show_path(where, items=False), value
-
-
-def _goes_back(case: Case) -> Iterator[Problem]:
-    """The next request holds the texts and the calls of this answer, and breaks no rule of the server."""
-    answer_sent = from_json(written(case.baseline.response), ChatResponse)
-    calls = answer_sent.message.tool_calls or ()
-    results = [ChatMessage.tool_result(call.id, MARKER, name=call.name) for call in calls]
-    turns: list[Any] = [ChatMessage.user("Hi"), answer_sent, *(results or [ChatMessage.user(MARKER)])]
-    http_request, content = build(ChatRequest(turns, model=_ASKED_MODEL), case.mapper, "drop")
-    said = "\n".join(strings(http_request.body))
-    texts = [part.content for part in answer_sent.segments if part.type is SegmentType.TEXT]
-    texts = texts or [answer_sent.text or ""]
-    marks = case.baseline.provenance
-    id_rule = case.mapper.info.call_ids  # other ids are sent under other names
-    ids = [
-        call.id
-        for number, call in enumerate(calls)
-        if f"message.tool_calls[{number}].id" not in marks and (id_rule is None or fits_ids(id_rule, call.id))
-    ]
-    wanted = {
-        "text": texts,
-        "calls": [call.name for call in calls],
-        "ids, of calls and of their results": ids,
-    }
-    for kind, texts in wanted.items():
-        if not all(said.count(text) > (texts is ids) for text in texts):
-            message = f"the next request has not all of its {kind}"
-            yield case.problem("P4", "request", message, about="request")
-    if answer_sent.reasoning and _alike(content, [answer_sent.reasoning, answer_sent.text or ""]):
-        message = "the next request says its reasoning as it says its text"
-        yield case.problem("P4", "request", message, about="request")
-    if case.mapper.provider in STRICT_PROVIDERS and case.capture.server in (None, case.mapper.provider):
-        rules, issued = strict_rules(case.mapper.provider), Issued(case.mapper.info.framing)
-        issued.add(case.capture)
-        strict_request = StrictRequest(http_request.path, orjson.loads(content), issued)
-        is_ruled = http_request.path.partition("?")[0].endswith(rules.endpoint)
-        for rule, refusal in rules.violations(strict_request) if is_ruled else ():
-            message = f"the server refuses it: {rule.name}: {refusal.message}"
-            yield case.problem("P4", "request", message, about="request")
-
-
 # --------------------------------------------------------------------------------- answers
 # Checks of answers as a whole: visible output, errors, their providers, and that ``null`` takes nothing back.
 
 
 def null_erases_nothing(case: Case) -> Iterator[Problem]:
-    """P1: null for a value that was sent before takes nothing away."""
-    if len(case.events) < 2 or not case.is_answer:
-        return
-    baseline_response = case.baseline.response
-    for place in case.places(by_value=False):
-        events = _with_null(case.events, place) or case.events
-        changed_outcome = case.baseline if events is case.events else case.map(events)
-        is_read = changed_outcome.error is None
-        for path in changed_paths(baseline_response, changed_outcome.response) if is_read else ():
-            old, new = at(baseline_response, path), at(changed_outcome.response, path)
-            is_gone = old is not MISSING and old and (new is MISSING or not new)
-            lost_leaves = _leaves_of(old, path) - _leaves_of(changed_outcome.response) if is_gone else set()
-            if lost_leaves and lost_leaves & _known_before(case, events):
-                yield case.problem(
-                    "P1", place, f"null in a later event erases {show_path(path)}", about=show_path(path)
-                )
-                break
-
-
-def _known_before(case: Case, events: list[Any]) -> set[tuple[str, str]]:
-    """Return the values known before the first of *events* that differs from the server's.
-
-    If the events of two answers are mixed, one may send a value for the first time after the other has sent it.
-    """
-    changed_index = next(number for number, event in enumerate(events) if event is not case.events[number])
-    return _leaves_of(case.map(case.events[:changed_index]).response)
-
-
-def _leaves_of(value: Any, path: Path = ()) -> set[tuple[str, str]]:
-    """Return each scalar in *value*, which is at *path*, without positions in arrays: more items may come before it."""
-    return {(show_path(where, items=False), repr(leaf)) for where, leaf in scalars(value, path)}
-
-
-def _with_null(events: list[Any], place: Place) -> list[Any] | None:
-    """Return *events* with null after *place*: in a later event without it or its holder, or in all its repetitions.
-
-    Returns ``None`` if there is no such event.
-    """
-    last_leaf = place.leaves[-1]
-    for depth in range(len(last_leaf.path), 0, -1):
-        *parents, key = last_leaf.path[:depth]
-        for number in range(last_leaf.event + 1, len(events) if isinstance(key, str) else 0):
-            holder = at(events[number], tuple(parents))
-            if isinstance(holder, dict) and key not in holder:
-                return replaced(events, Leaf(number, last_leaf.path[:depth], None), None)
-    if len(last_leaf.path) == 1 < len(place.leaves) and all(
-        leaf.value == last_leaf.value for leaf in place.leaves
-    ):
-        return Place(place.leaves[1:]).put(events, None)
-    return None
+    """P1: null for a field that an earlier event has, in the last event without it, takes nothing away."""
+    firsts = {leaf.path[0]: leaf for leaf in reversed(case.leaves) if isinstance(leaf.path[0], str)}
+    for name, leaf in firsts.items() if case.is_answer else ():
+        later = [one for one in case.events[leaf.event :] if isinstance(one, dict) and name not in one]
+        for last in later[-1:]:
+            changed_outcome = case.map([{**one, name: None} if one is last else one for one in case.events])
+            is_read = changed_outcome.error is None
+            if is_read and answer(changed_outcome.response) != answer(case.baseline.response):
+                yield case.problem("P1", leaf, f"null in a later event erases {name}")
 
 
 def choices_are_told_apart(case: Case) -> Iterator[Problem]:
@@ -360,12 +162,8 @@ def errors_show(case: Case) -> Iterator[Problem]:
     It comes in the middle, with the rest behind it; and at the beginning, after one event and at the end, as the last.
     """
     count = len(case.events)
-    for error_index, is_last in (
-        (count // 2, False),
-        *((index, True) for index in sorted({0, 1, count - 1})),
-    ):
-        if not case.is_answer or error_index >= count:
-            continue
+    ends = [(index, True) for index in sorted({0, 1, count - 1}) if index < count]
+    for error_index, is_last in [(count // 2, False), *ends] if case.is_answer else ():
         frames = case.frames.copy()
         if frames[error_index][1] is not None:  # an event that is named after another kind is not an error
             frames[error_index] = (frames[error_index][0], "error")
@@ -393,9 +191,8 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     kind, is_retryable, status = ErrorKind(error_info["kind"]), error_info["retryable"], case.capture.status
     statement = case.capture.says or {}
     yield from _no_code(case, error_info)
-    is_passing = (
-        status in _TRANSIENT_STATUSES if status >= 400 else kind is not ErrorKind.RATE_LIMIT
-    )  # perhaps a spent quota
+    # In a stream, a rate limit is perhaps a spent quota.
+    is_passing = status in _TRANSIENT_STATUSES if status >= 400 else kind is not ErrorKind.RATE_LIMIT
     if "retryable" not in statement and kind in _TRANSIENT_KINDS and not is_retryable and is_passing:
         failure_name = f"HTTP {status}" if status >= 400 else f"a failure in a stream, of kind {kind},"
         yield case.problem("P4", "failure", f"{failure_name} is read as an error that may not be retried")
@@ -449,15 +246,9 @@ _FINAL_STATUSES: Final = frozenset({400, 401, 403, 404, 405, 413, 422})
 _TRANSIENT_KINDS: Final = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.SERVER, ErrorKind.TIMEOUT})
 _TRANSIENT_STATUSES: Final = frozenset({408, 429, 500, 502, 503, 504, 529})
 """The statuses of a temporary failure."""
-_REQUEST_ERROR_KINDS: Final = frozenset(
-    {
-        ErrorKind.AUTHENTICATION,
-        ErrorKind.PERMISSION,
-        ErrorKind.QUOTA,
-        ErrorKind.INVALID_REQUEST,
-        ErrorKind.MODEL_UNAVAILABLE,
-    }
-)
+_REQUEST_ERROR_KINDS: Final = _KINDS_BY_STATUS[401] | {
+    *(ErrorKind.QUOTA, ErrorKind.INVALID_REQUEST, ErrorKind.MODEL_UNAVAILABLE)
+}
 """The kinds of errors that a server reports before it answers."""
 _OUTPUT_FIELDS: Final = ("content", "tool_calls")
 
@@ -470,18 +261,13 @@ def _other_kind(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
     if code is not None and code not in keys and not (code and any(code in value for value in values)):
         yield case.problem("P8", "failure", f"its code {code[:40]!r} is not a value of the payload")
     if case.capture.status < 400 and error_info["kind"] == ErrorKind.UNKNOWN:
-        kinds = {
-            part["metadata"]["kind"]
-            for status in (400, 500)
-            for part in (case.map_bytes(dump_json(case.events[-1]), status=status).response or {}).get(
-                "segments", ()
-            )
-            if part["type"] == "error"
-        }
+        body = dump_json(case.events[-1])
+        responses = [case.map_bytes(body, status=status).response or {} for status in (400, 500)]
+        parts = [part for response in responses for part in response.get("segments", ())]
+        kinds = {part["metadata"]["kind"] for part in parts if part["type"] == "error"}
         if len(kinds) == 1 and ErrorKind.UNKNOWN not in kinds:
-            yield case.problem(
-                "P4", "failure", f"of no kind in a stream, and {kinds.pop()} in the body of an HTTP error"
-            )
+            message = f"of no kind in a stream, and {kinds.pop()} in the body of an HTTP error"
+            yield case.problem("P4", "failure", message)
 
 
 def any_failure_is_read(case: Case) -> Iterator[Problem]:
@@ -620,9 +406,7 @@ def recognizes_its_own(case: Case) -> Iterator[Problem]:
     for event, recognition in zip(case.events, recognitions, strict=True):
         has_sign = signs is None or type(event) is not dict or any(sign <= event.keys() for sign in signs)
         if not has_sign and recognition is Recognition.CERTAIN:
-            yield case.problem(
-                "P4", "detection", "certain of an event without a key that its entry point names"
-            )
+            yield case.problem("P4", "detection", "certain of an event without a key of its entry point")
             break
     if case.capture.status >= 400 or not any(recognitions[:1]):
         return  # an error, or another dialect that the server speaks

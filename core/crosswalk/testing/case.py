@@ -453,11 +453,8 @@ class Case:
             new = typed(changed_outcome.response) if changed_outcome.error is None else self.typed
             fields = []
             for path in changed_paths(self.typed, new):
-                kinds = (
-                    [at(one, (*path[:2], "type")) for one in (self.typed, new)]
-                    if path[0] == "segments"
-                    else []
-                )
+                sides = (self.typed, new) if path[0] == "segments" else ()
+                kinds = [at(side, (*path[:2], "type")) for side in sides]
                 fields += [kind for kind in kinds if kind is not MISSING] or [show_path(path)]
             self._fields[key] = tuple(dict.fromkeys(fields))
         return self._fields[key]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -16,7 +15,7 @@ from crosswalk.errors import CrosswalkError
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Mapper
 from crosswalk.plugins import ID, MODEL, REASONING, REFUSAL, TEXT
-from crosswalk.testing import answers, evidence, lossless, pairing, texts, values
+from crosswalk.testing import answers, evidence, lossless, pairing, requests, texts, values
 from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, taken_for, written
 from crosswalk.testing.case import Case, Tally, reader_options
 from crosswalk.testing.perturbation import (
@@ -27,8 +26,8 @@ from crosswalk.testing.perturbation import (
     Problem,
     outcome,
     read_exceptions,
+    replaced,
     show_path,
-    with_value,
 )
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
@@ -113,8 +112,9 @@ def rows_hold(case: Case) -> Iterator[Problem]:
     for rows in evidence.rows_of(case.mapper):
         places = {path: row.place for path, row in rows.items() if row in kinds or _is_count(row.place)}
         said = {path: _leaves_of_row(path, leaves_by_path) for path in places}
-        nulls = (attrs.evolve(leaf, value=None) for leaf in chain.from_iterable(said.values()))
-        silent_events = reduce(_filled, nulls, case.events)
+        silent_events = case.events
+        for leaf in chain.from_iterable(said.values()):
+            silent_events = replaced(silent_events, leaf, None)
         silent, first_leaves = case.map(silent_events), dict[str, Leaf]()
         spoken = {leaf.event for path in places if rows[path] is TEXT for leaf in said[path]}
         if not spoken or silent.response is None or _said(silent.response, "text"):
@@ -130,22 +130,18 @@ def rows_hold(case: Case) -> Iterator[Problem]:
                 continue
             value = amount if is_count else f"reed {amount}"
             leaf = Leaf(max((counted if is_count else ()) or spoken), _keys(path), value)
-            filled = case.map(_filled(silent_events, leaf))
+            filled = case.map(replaced(silent_events, leaf, value))
             if filled.error is None and str(value) not in _said(filled.response, place):
                 message = f"its row says {place}, and it is not read as that"
                 yield case.problem("P4", leaf, message, about=place)
             first_leaves.setdefault(place, leaf)
-        full_events = reduce(_filled, first_leaves.values(), silent_events)
+        full_events = silent_events
+        for leaf in first_leaves.values():
+            full_events = replaced(full_events, leaf, leaf.value)
         full_case = case.of(case.reframed(case.frames, case.events)(full_events))
         # No server may say all of it at once.
         for law in _LAWS_OF_ROWS if case.capture in bodies[:1] and full_case.is_answer else ():
             yield from law(full_case)
-
-
-def _filled(events: list[Any], leaf: Leaf) -> list[Any]:
-    """Return *events* with *leaf*, and with the objects and arrays on the way to it."""
-    event = with_value(events[leaf.event], leaf.path, leaf.value)
-    return [*events[: leaf.event], event, *events[leaf.event + 1 :]]
 
 
 def _is_count(place: str) -> bool:
@@ -190,7 +186,7 @@ _CHECKS_BY_PROMISE: Final[dict[str, tuple[_Check, ...]]] = {
         texts.unknown_words_raise, texts.known_words_keep_their_meaning, answers.output_shows, values.digits_kept,
         values.times_kept, values.arguments_told_apart, answers.answers_its_request, answers.errors_show,
         answers.failures_are_errors, answers.one_answer_at_a_time, answers.recognizes_its_own,
-        evidence.declarations_hold, rows_hold, answers.requests_say_all),
+        evidence.declarations_hold, rows_hold, requests.requests_say_all),
     "deterministic": (deterministic,),
     "nothing invented": (values.nothing_invented, values.nothing_filled_in, values.counts_are_the_providers,
         values.parts_within_wholes),

@@ -79,11 +79,9 @@ def _kinds_of(path: Path, value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         signs = {"a second choice": _CHOICES.fullmatch(key) and len(value) > 1}
     elif isinstance(value, str):
-        signs = {
-            "reasoning": _THOUGHT.fullmatch(key) and " " in value.strip(),
-            "an image": _MEDIA.match(value),
-        }
-        signs |= {"a model": value and _MODEL.fullmatch(key), "an error": is_error}
+        is_thought = _THOUGHT.fullmatch(key) and " " in value.strip()
+        signs = {"reasoning": is_thought, "an image": _MEDIA.match(value), "an error": is_error}
+        signs["a model"] = value and _MODEL.fullmatch(key)
     else:
         signs = {"counts": type(value) is int and value > 0 and _TOKENS.fullmatch(key)}
     yield from (name for name, sign in signs.items() if sign)
@@ -264,10 +262,8 @@ def _contradicted(case: Case) -> Iterator[tuple[str, str]]:
         key = getattr(info, name)
         if not all(isinstance(event[key], types) for event in objects if event.get(key) is not None):
             yield name, f"{key!r} has another kind of value in a recording"
-    key, extensions = (
-        info.timestamp_key,
-        [one["response"]["metadata"].get("extensions", {}) for one in snapshots if "response" in one],
-    )
+    responses, key = [one["response"] for one in snapshots if "response" in one], info.timestamp_key
+    extensions = [one["metadata"].get("extensions", {}) for one in responses]
     if any(event.get(key) for event in objects) and not any(key in one for one in extensions):
         yield "timestamp_key", f"{key!r} is in no extensions of a recording"
     paths = [*info.text_paths, *info.logprob_paths]

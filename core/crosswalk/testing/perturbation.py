@@ -482,10 +482,9 @@ def confusions(leaf: Leaf) -> list[Any]:
 
 
 def replaced(events: list[Any], leaf: Leaf, value: Any) -> list[Any]:
-    """Return *events* with *value* in place of *leaf*, or added next to it if it is missing. The rest is shared."""
-    copy = events.copy()
-    copy[leaf.event] = _replaced(events[leaf.event], leaf.path, value)
-    return copy
+    """Return *events* with *value* in place of *leaf*, and with the objects and arrays on the way. The rest is shared."""
+    event = with_value(events[leaf.event], leaf.path, value)
+    return [*events[: leaf.event], event, *events[leaf.event + 1 :]]
 
 
 def with_value(node: Any, keys: tuple[str | int, ...], value: Any) -> Any:
@@ -510,18 +509,8 @@ def without(events: list[Any], leaf: Leaf) -> list[Any]:
     return replaced(events, parent, remainder)
 
 
-def _replaced(node: Any, path: Path, value: Any) -> Any:
-    if not path:
-        return value
-    copy = node.copy()
-    copy[path[0]] = _replaced(node[path[0]], path[1:], value) if path[1:] else value
-    return copy
-
-
 def _renamed(events: list[Any], leaf: Leaf, name: str) -> list[Any]:
-    parent = events[leaf.event]
-    for key in leaf.path[:-1]:
-        parent = parent[key]
+    parent = at(events[leaf.event], leaf.path[:-1])
     renamed_object = {name if key == leaf.path[-1] else key: value for key, value in parent.items()}
     return replaced(events, Leaf(leaf.event, leaf.path[:-1], None), renamed_object)
 
@@ -591,9 +580,7 @@ def changed_paths(before: Any, after: Any, path: Path = ()) -> Iterator[Path]:
         for key in {**before, **after}:
             yield from changed_paths(before.get(key, MISSING), after.get(key, MISSING), (*path, key))
     elif isinstance(before, list) and isinstance(after, list):
-        for number in range(max(len(before), len(after))):
-            old = before[number] if number < len(before) else MISSING
-            new = after[number] if number < len(after) else MISSING
+        for number, (old, new) in enumerate(itertools.zip_longest(before, after, fillvalue=MISSING)):
             yield from changed_paths(old, new, (*path, number))
     elif not same_json(before, after):
         yield path

@@ -41,23 +41,19 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
         marked_outcome = case.marked(place)
         if marked_outcome.error is not None or marked_outcome.response is None:
             continue
+        says_reasoning = _says_reasoning(case, place.leaves[0])
         if not occurrences(marked_outcome.response) and not occurrences(marked_outcome.deltas):
             yield case.problem("P4", place, "another text in its place is not passed on unchanged")
-        elif _says_reasoning(case, place.leaves[0]) and occurrences(
-            marked_outcome.response["message"].get("content")
-        ):
+        elif says_reasoning and occurrences(marked_outcome.response["message"].get("content")):
             message = "reasoning is given as the text of the answer"
             yield case.problem("P4", place, message, kind="reasoning became text")
-        elif (
-            _is_all_reasoning(case)
-            and occurrences(marked_outcome.said("reasoning"))
-            and not _says_reasoning(case, place.leaves[0])
-        ):
+        elif _is_all_reasoning(case) and not says_reasoning and occurrences(marked_outcome.said("reasoning")):
             message = "the text of an answer that ended by itself is given as reasoning"
             yield case.problem("P4", place, message, kind="text became reasoning")
         else:
             yield from _opaque(case, place)
     yield from _equal_pieces(case)
+    yield from _other_letters(case)
     yield from _joined(case)
     yield from _later(case)
 
@@ -66,15 +62,11 @@ def _later(case: Case) -> Iterator[Problem]:
     """A piece again, behind a text of another kind, is of the same kind. One beside the finish word is not lost."""
     if not case.is_answer or not case.capture.stream:
         return
-    kinds_by_leaf = {leaf: _kinds_of(case.marked(Place((leaf,)))) for leaf in map(_first, _text_places(case))}
+    firsts = [Place(place.leaves[:1]) for place in _text_places(case)]
+    kinds_by_leaf = {one.leaves[0]: _kinds_of(case.marked(one)) for one in firsts}
     for leaf, kinds in kinds_by_leaf.items():
-        others = [
-            one.event for one, other_kinds in kinds_by_leaf.items() if other_kinds and other_kinds != kinds
-        ]
-        after, (event,) = (
-            max(others, default=0),
-            replaced([case.events[leaf.event]], Leaf(0, leaf.path, None), MARKER),
-        )
+        others = [one.event for one, there in kinds_by_leaf.items() if there and there != kinds]
+        after, event = max(others, default=0), with_value(case.events[leaf.event], leaf.path, MARKER)
         if len(kinds) == 1 and after > leaf.event:
             chunks = [*case.chunks[: after + 1], case.chunk(leaf.event, event), *case.chunks[after + 1 :]]
             later_kinds = _kinds_of(case.map_bytes(b"".join(chunks)))
@@ -89,15 +81,9 @@ def _later(case: Case) -> Iterator[Problem]:
         for leaf, kinds in kinds_by_leaf.items():
             is_first = not any(key for key in leaf.path if isinstance(key, int))
             if kinds and is_first and at(case.events[end], leaf.path) is MISSING:
-                events = case.events.copy()
-                events[end] = with_value(events[end], leaf.path, MARKER)
-                ended = case.map(events)
+                ended = case.map(replaced(case.events, Leaf(end, leaf.path, None), MARKER))
                 if ended.error is None and not occurrences(ended.response):
                     yield case.problem("P1", leaf, "lost: beside the finish word it is neither read nor kept")
-
-
-def _first(place: Place) -> Leaf:
-    return place.leaves[0]
 
 
 def _kinds_of(outcome: Outcome) -> set[str]:
@@ -107,13 +93,9 @@ def _kinds_of(outcome: Outcome) -> set[str]:
 
 def _is_all_reasoning(case: Case) -> bool:
     """Whether the answer ended by itself with only reasoning, and nothing is stated about its text."""
-    response = case.baseline.response
+    response, is_stated = case.baseline.response, "text" in (case.capture.says or {})
     kinds = {part["type"] for part in response.get("segments", ())}
-    return (
-        response["finish_reason"] == "stop"
-        and kinds == {"reasoning"}
-        and "text" not in (case.capture.says or {})
-    )
+    return response["finish_reason"] == "stop" and kinds == {"reasoning"} and not is_stated
 
 
 def _joined(case: Case) -> Iterator[Problem]:
@@ -145,7 +127,7 @@ _OPAQUE_TEXTS: Final = {
     "0": "a zero",
     "[DONE]": "the end of a stream",
     "null": "a null",
-    "\ufeffKelp\x00\x07 \u200b\U0001f469\u200d\u200b": "a text with invisible characters",
+    "\ufeff\u2581Kelp\xa0\x00\x07 \u200b\U0001f469\u200d\u200b": "a text with invisible characters",
     "```\n</s><|im_end|> &lt;b&gt; <think>a</think> \u201cq\u201d 'q' \\u0041 \\n %20 ```\n{}\n```\n\nUser: \n```": (
         "a text of tags, quotes, escapes and fences"
     ),
@@ -156,7 +138,16 @@ _OPAQUE_TEXTS: Final = {
 
 
 def _opaque(case: Case, place: Place) -> Iterator[Problem]:
-    """A text is opaque: each of these, in the first, the second and the last piece in turn, arrives as it was sent."""
+    """A text is opaque: each of these, in the first, the second and the last piece in turn, arrives as it was sent.
+
+    So is a signature, and whatever else ends as base64 may end.
+    """
+    if place.value.endswith("=") or place.key.lower().endswith("signature"):
+        padded = case.map(place.put(case.events, f"{MARKER}=="))
+        if padded.error is None and not _holds(padded, f"{MARKER}=="):
+            yield case.problem(
+                "P4", place, "a text that ends with == in its place is not passed on unchanged"
+            )
     for leaf in dict.fromkeys((place.leaves[0], place.leaves[-1], *place.leaves[1:2])):
         piece = Place((leaf,))
         marked_outcome = case.marked(piece)
@@ -192,6 +183,20 @@ def _equal_pieces(case: Case) -> Iterator[Problem]:
             yield case.problem("P4", place, "the same text again, in its next event, is not passed on")
 
 
+def _other_letters(case: Case) -> Iterator[Problem]:
+    """A letter outside ASCII for each space, in all pieces of a text: they grow, or come together, as they did."""
+    said = "".join(case.baseline.said(*_WORDS))
+    for place in case.every_place(str, by_value=False) if " " in said else ():
+        events = case.events
+        for leaf in place.leaves:
+            if " " in leaf.value and leaf.value in said:
+                events = replaced(events, leaf, leaf.value.replace(" ", "\xe9"))
+        changed_outcome = case.baseline if events is case.events else case.map(events)
+        new_said = "".join(changed_outcome.said(*_WORDS))
+        if changed_outcome.error is None and new_said.replace("\xe9", " ") != said.replace("\xe9", " "):
+            yield case.problem("P4", place, "with letters outside ASCII it is read differently")
+
+
 def _text_places(case: Case) -> list[Place]:
     if case.baseline.error is not None or not case.events:
         return []
@@ -202,14 +207,10 @@ def _says_reasoning(case: Case, leaf: Leaf) -> bool:
     """Whether a key on the way to *leaf*, the kind of its holder, or the name of its event marks it as reasoning."""
     parent = at(case.events[leaf.event], leaf.path[:-1])
     names = {next(iter(parent)), "kind", "type"} - {leaf.path[-1]} if isinstance(parent, dict) else ()
-    kinds = [
-        parent[name] for name in names if isinstance(parent.get(name), str) and NAME.fullmatch(parent[name])
-    ]
+    kinds = [kind for name in names if isinstance(kind := parent.get(name), str) and NAME.fullmatch(kind)]
     event_name = case.frames[leaf.event][1] if case.frames else None
     keys = [key for key in leaf.path if isinstance(key, str)]
-    return any(
-        _REASONING_PATTERN.search(name) for name in (*keys, *case.words(leaf), *kinds, event_name or "")
-    )
+    return any(map(_REASONING_PATTERN.search, (*keys, *case.words(leaf), *kinds, event_name or "")))
 
 
 def text_only_once(case: Case) -> Iterator[Problem]:
@@ -227,9 +228,8 @@ def text_only_once(case: Case) -> Iterator[Problem]:
             message = f"is in a typed field and in the extensions: {show_path(next(paths))}"
             yield case.problem("P1", place, message)
         for kind in _WORDS:
-            if occurrences(marked_outcome.said(kind)) > occurrences(marker_for(place.value)) * len(
-                place.leaves
-            ):
+            sent_count = occurrences(marker_for(place.value)) * len(place.leaves)
+            if occurrences(marked_outcome.said(kind)) > sent_count:
                 yield case.problem("P1", place, f"is more than once in the {kind} of the answer")
     yield from _doubled(case)
 
@@ -285,9 +285,8 @@ def kinds_are_told_apart(case: Case) -> Iterator[Problem]:
 
 def _shows(case: Case, leaf: Leaf) -> bool:
     """Whether *leaf* is a piece of text, of reasoning or of a refusal."""
-    if not leaf.value or leaf.value not in "\n".join(case.baseline.said(*_WORDS)):
-        return False
-    return MARKER in "\n".join(case.marked(Place((leaf,))).said(*_WORDS))
+    is_said = leaf.value and leaf.value in "\n".join(case.baseline.said(*_WORDS))
+    return bool(is_said and _kinds_of(case.marked(Place((leaf,)))))
 
 
 def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Problem]:
@@ -496,6 +495,8 @@ def _finish_words(
     case: Case, place: Place, words: Mapping[Any, Collection[FinishReason]]
 ) -> Iterator[Problem]:
     """Each of *words* in place of the finish word is not read as one of its reasons, and is passed on unchanged."""
+    baseline = case.baseline.response
+    own_word = baseline.get("raw_finish_reason")
     for word, reasons in words.items():
         changed_outcome = case.map(place.put(case.events, word))
         if changed_outcome.error is not None or _is_unmapped(changed_outcome.response):
@@ -505,11 +506,12 @@ def _finish_words(
         if finish in reasons and reported_word == str(word):
             message = f"the finish word {word!r} is read as {finish}"
             yield case.problem("P4", place, message, about="finish_reason")
-        elif (
-            reasons is _WHOLE_REASONS
-            and not _holds(changed_outcome, str(word))
-            and response["usage"] == case.baseline.response["usage"]  # it is no count that equals the code
-        ):
+        # A count that equals the code, or the number of a choice, is not the word.
+        is_other = response["usage"] != baseline["usage"] or (word, reported_word) == (
+            _UNKNOWN_CODE,
+            own_word,
+        )
+        if reasons is _WHOLE_REASONS and not _holds(changed_outcome, str(word)) and not is_other:
             message = f"the finish word {word!r} is passed on as {reported_word!r}"
             yield case.problem("P4", place, message, about="finish_reason")
 

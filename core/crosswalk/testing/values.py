@@ -87,7 +87,13 @@ def digits_kept(case: Case) -> Iterator[Problem]:
     remaining_texts = iter(texts)
     if not unsent_tokens and not all(token in remaining_texts for token in tokens):
         yield case.problem("P4", "logprobs", "the tokens are not in the order of the payload")
-    count = len(tokens)
+    count = _numbers_in(case.baseline.response)
+    for place in case.places(str):
+        fields = case.fields_at(place.leaves[0])
+        if "text" in fields and not any("logprobs" in field for field in fields):
+            silent_outcome = case.map(place.put(case.events, ""))
+            if silent_outcome.error is None and _numbers_in(silent_outcome.response) < count:
+                yield case.problem("P4", place, "with an empty text in its place, log probabilities are gone")
     for place in case.places(float, by_value=False):
         events = case.events
         for size, leaf in enumerate(place.leaves, 1):
@@ -107,7 +113,7 @@ def digits_kept(case: Case) -> Iterator[Problem]:
             changed_outcome = case.map(events)
             if changed_outcome.error is not None or changed_outcome.response is None:
                 continue
-            is_shorter = len(changed_outcome.response.get("logprobs") or ()) < count
+            is_shorter = _numbers_in(changed_outcome.response) < count
             if is_shorter and not changed_outcome.extensions:
                 yield case.problem("P4", place, f"{number} in its place is not read as a log probability")
             yield from _other_digits(case, events, changed_outcome.response, place)
@@ -118,6 +124,10 @@ def _entries(response: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for entry in response.get("logprobs") or ():
         yield entry
         yield from entry.get("top", ())
+
+
+def _numbers_in(response: dict[str, Any]) -> int:
+    return sum(entry.get("logprob") is not None for entry in _entries(response))
 
 
 def _zeros(response: dict[str, Any]) -> int:
@@ -154,7 +164,8 @@ _EARLIEST, _LATEST = datetime(2015, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzin
 
 
 def times_kept(case: Case) -> Iterator[Problem]:
-    """P4: the time of an answer is plausible, and the same in another zone. Its fraction stays."""
+    """P4: the time of an answer is plausible, and the same in another zone. Its fraction stays. A duration may be 0."""
+    yield from _no_duration(case)
     if "created" in case.baseline.provenance:
         yield from _time_left(case)
         yield from _time_lost(case)
@@ -173,6 +184,15 @@ def times_kept(case: Case) -> Iterator[Problem]:
             if time_read is not None and abs(time_read - time) > _MICROSECOND:
                 yield case.problem("P4", place, f"the time {value} is read as {time_read}")
                 break
+
+
+def _no_duration(case: Case) -> Iterator[Problem]:
+    for place in case.places(int, float):
+        if "metadata.request_duration_seconds" in case.fields_at(place.leaves[0]):
+            zero_outcome = case.map(place.put(case.events, 0))
+            is_absent = zero_outcome.error is None and "metadata.request_duration" in zero_outcome.provenance
+            if is_absent and not occurrences(zero_outcome.extensions, place.key):
+                yield case.problem("P4", place, "0 in its place is read as no duration")
 
 
 def _other_times(value: Any, created: datetime) -> Iterator[tuple[Any, datetime]]:
@@ -210,14 +230,11 @@ def _time_left(case: Case) -> Iterator[Problem]:
         if key in _CREATED_KEYS and type(value) in (int, float) and _is_plausible(value):
             yield case.problem("P4", key, "the time of the answer is left in the extensions", about="created")
             return
-    dated_texts = [
-        text for _, text in scalars(extensions) if isinstance(text, str) and _time(text) is not None
-    ]
-    for leaf in case.leaves if len({*dated_texts}) == 1 else ():
-        if leaf.value == dated_texts[0]:
-            yield case.problem(
-                "P4", leaf, "the only time of the answer is left in the extensions", about="created"
-            )
+    texts = {text for _, text in scalars(extensions) if isinstance(text, str) and _time(text) is not None}
+    for leaf in case.leaves if len(texts) == 1 else ():
+        if isinstance(leaf.value, str) and leaf.value in texts:
+            message = "the only time of the answer is left in the extensions"
+            yield case.problem("P4", leaf, message, about="created")
             return
 
 
@@ -279,18 +296,14 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
             changed_outcome = case.map(replaced(case.events, leaf, value))
             if not changed_outcome.is_taken:
                 continue
-            call_read = next(
-                iter(changed_outcome.response["message"].get("tool_calls", ())[number : number + 1]), None
-            )
-            provenance = changed_outcome.provenance
-            mark = provenance.get(f"message.tool_calls[{number}].arguments")
-            if call_read is None or (
-                call_read["arguments"] == "{}" and mark in (Provenance.DERIVED, Provenance.ABSENT)
-            ):
-                continue
-            if call_read["arguments"] != wanted_arguments and mark is None:
-                given, read = dump_json(value).decode(), call_read["arguments"]
-                yield case.problem("P4", leaf, f"the arguments {given} are read as {read!r}, and not marked")
+            is_marked = f"message.tool_calls[{number}].arguments" in changed_outcome.provenance
+            calls_read = changed_outcome.response["message"].get("tool_calls", ())
+            for read in [one["arguments"] for one in calls_read[number : number + 1] if not is_marked]:
+                if read != wanted_arguments:
+                    message = (
+                        f"the arguments {dump_json(value).decode()} are read as {read!r}, and not marked"
+                    )
+                    yield case.problem("P4", leaf, message)
 
 
 def _in_turn(case: Case, calls: Sequence[dict[str, Any]]) -> Iterator[Problem]:
@@ -302,20 +315,13 @@ def _in_turn(case: Case, calls: Sequence[dict[str, Any]]) -> Iterator[Problem]:
         pairs = [dict(scalars(case.events[leaf.event])) for leaf in (one[-1], other[-1])]
         signs = {path: value for path, value in pairs[1].items() if path != other[-1].path}
         signs = {path: value for path, value in signs.items() if pairs[0].get(path, value) != value}
-        numbers = [
-            number
-            for number in range(last + 1, first + 1)
-            if any(at(case.events[number], path) == value for path, value in signs.items())
-        ]
+        between = {number: case.events[number] for number in range(last + 1, first + 1)}
+        numbers = [n for n, event in between.items() if any(at(event, path) == signs[path] for path in signs)]
         order = [number for number in range(len(case.events)) if number not in numbers]
         order[order.index(last) : order.index(last)] = numbers
         changed = case.map_bytes(b"".join(case.chunks[number] for number in order))
-        arguments = (
-            [call["arguments"] for call in changed.response["message"].get("tool_calls", ())]
-            if changed.is_taken
-            else None
-        )
-        if numbers and arguments not in (None, [call["arguments"] for call in calls]):
+        calls_read = changed.response["message"].get("tool_calls", ()) if changed.is_taken else calls
+        if numbers and [one["arguments"] for one in calls_read] != [one["arguments"] for one in calls]:
             message = "the pieces of two calls that come in turn are not those of each"
             yield case.problem("P4", one[-1], message, about="calls")
 
@@ -397,12 +403,8 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
         count, mark = response["usage"][name], _mark(response, name)
         if count == 0 and "0" not in payload_texts and mark is None:
             yield f"usage.{name}", "0 was not sent, and is not marked"
-    cost = response["usage"].get("cost")
-    if (
-        cost
-        and "provenance" not in cost
-        and _amount_digits(cost["amount"]) not in map(_amount_digits, payload_texts)
-    ):
+    cost, amounts = response["usage"].get("cost"), map(_amount_digits, payload_texts)
+    if cost and "provenance" not in cost and _amount_digits(cost["amount"]) not in amounts:
         yield "usage.cost", "no number of the payload has its digits, and it is not marked"
     for number, call in enumerate(response["message"].get("tool_calls", ())):
         if call["id"] not in payload_texts and f"message.tool_calls[{number}].id" not in provenance:
@@ -614,11 +616,8 @@ def _swapped(case: Case, place: Place, count_changes: dict[str, int]) -> Iterato
         yield case.problem("P8", place, "it is counted in usage.reasoning_tokens")
     if re.search("reason|thought|think", place.key, re.IGNORECASE) and count_changes["cached_tokens"]:
         yield case.problem("P8", place, "it is counted in usage.cached_tokens")
-    if (
-        re.fullmatch("total(_?tokens)?", place.key, re.IGNORECASE)
-        and len(moved_counts) == 1
-        and _mark(case.baseline.response, moved_counts[0]) is None
-    ):
+    is_total = re.fullmatch("total(_?tokens)?", place.key, re.IGNORECASE) and len(moved_counts) == 1
+    if is_total and _mark(case.baseline.response, moved_counts[0]) is None:
         yield case.problem("P8", place, f"it is counted in usage.{moved_counts[0]}")
 
 
@@ -630,15 +629,9 @@ _PART_NAME_PATTERNS: Final = {
 
 def _not_counted(case: Case, place: Place, count_changes: dict[str, int]) -> Iterator[Problem]:
     """A count that is named after cached or reasoning tokens moves nothing, and the answer has no such count."""
-    usage = case.baseline.response["usage"]
-    for name, pattern in _PART_NAME_PATTERNS.items():
-        if (
-            not any(count_changes.values())
-            and name not in usage
-            and pattern.search(place.key)
-            and type(place.value) is int
-            and not _is_filling(case, place)
-        ):
+    usage, is_still = case.baseline.response["usage"], not any(count_changes.values())
+    for name, pattern in _PART_NAME_PATTERNS.items() if is_still and type(place.value) is int else ():
+        if name not in usage and pattern.search(place.key) and not _is_filling(case, place):
             yield case.problem("P8", place, f"it is not counted in usage.{name}", about="usage")
 
 

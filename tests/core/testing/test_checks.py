@@ -610,7 +610,7 @@ def test_an_event_of_which_a_plugin_is_certain_bears_a_sign_of_its_entry_point(
         ([{"other"}, {"extra"}], []),
         (
             [{"extra", "other"}],
-            ["P4 case, detection: certain of an event without a key that its entry point names"],
+            ["P4 case, detection: certain of an event without a key of its entry point"],
         ),
     ):
         monkeypatch.setattr(registry, "signs", lambda signs=signs: {"toy": signs})
@@ -625,7 +625,7 @@ def test_a_change_that_a_broken_answer_hides_is_found() -> None:
         def extensions(self, event: Any, state: Any) -> dict[str, Any]:
             return {}
 
-    cut = attrs.evolve(capture(STREAM[:1]), complete=False)
+    cut = attrs.evolve(capture(STREAM[:2]), complete=False)
     found = [str(problem) for problem in check_capture(mapper(Deaf()), cut, sample=None)]
     assert "P1 case, event 1, extra.seed: lost: changing its value changes nothing" in found
     assert "P4 case, event 1, extra.seed: with true in its place nothing changes" in found

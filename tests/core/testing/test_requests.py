@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import attrs
 import orjson
 import pytest
 
@@ -13,6 +15,7 @@ from crosswalk.plugins import (
     Adaptation,
     AdaptationKind,
     CallIds,
+    ChatMessage,
     ChatRequest,
     HTTPRequest,
     OpenAIChatDialect,
@@ -207,19 +210,19 @@ def test_a_right_builder_has_no_problem(plugin: Any) -> None:
 @pytest.mark.parametrize(
     ("plugin", "message"),
     [
-        (ForgetsTheTool(), "text, request: the tool 'look_at_kelp' is not in the body"),
-        (ForgetsTheModel(), "text, request: the model 'kelp-7' is not in the body"),
-        (ForgetsTheOptions(), "text, request.seed: is neither in the body nor among the adaptations"),
-        (ForgetsWhatCameBefore(), "text, request: the system text 'Kelp is brown.' is not in the body"),
-        (ForgetsWhatCameBefore(), "text, request: the assistant text 'No, brown.' is not in the body"),
-        (NeverStreams(), "text, request: a stream is asked for as a whole answer is"),
-        (OtherWords(), "request.max_tokens: is at max_completion_tokens, and recorded requests have it at max_tokens"),
+        (ForgetsTheTool(), "text, request.tools: 'look_at_kelp' is neither in the body nor among the adaptations"),
+        (ForgetsTheModel(), "text, request.model: 'kelp-7' is neither in the body nor among the adaptations"),
+        (ForgetsTheOptions(), "text, request.seed: 4242424 is neither in the body nor among the adaptations"),
+        (ForgetsWhatCameBefore(), "text, request.messages[0]: 'Kelp is brown.' is neither in the body nor among the adaptations"),
+        (ForgetsWhatCameBefore(), "text, request.messages[2]: 'No, brown.' is neither in the body nor among the adaptations"),
+        (NeverStreams(), "text, request.stream: streamed is asked for as whole is"),
+        (OtherWords(), "request.max_tokens: is at max_completion_tokens, as in no recorded request; what recorded requests have at max_tokens is never built"),
         (SwapsOptions(), "request.temperature: is at max_tokens, where recorded requests have other numbers"),
         (SwapsOptions(), "request.max_tokens: is at temperature, where recorded requests have other numbers"),
         (ForgetsTheIdsOfResults(), "the next request has not all of its ids, of calls and of their results"),
         (ForgetsTheConversation(), "text, request: the next request has not all of its text"),
         (ForgetsTheConversation(), "call, request: the next request has not all of its calls"),
-        (AsksWhatIsARule(), "text, request: it says 'Kelp is brown.' as it says 'Is it green?', which has another role"),
+        (AsksWhatIsARule(), "text, request.messages: it says 'Kelp is brown.' as it says 'Is it green?', which has another role"),
         (SaysWhatItThinks(), "thought, request: the next request says its reasoning as it says its text"),
         (Breaks(), "call, request: provider 'tern': build_request failed"),
     ],
@@ -234,3 +237,186 @@ def test_a_request_that_the_server_refuses_is_a_problem() -> None:
     """By its rules for conversations, if the kit has them: a result without the call that asked for it."""
     found = found_in(ForgetsTheConversation(), "openai")
     assert any("call, request: the server refuses it: " in line for line in found), found
+
+
+RECORDED = orjson.dumps(
+    {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Tide?"},
+            {
+                "role": "assistant",
+                "content": "Let me look.",
+                "reasoning_content": "A tool.",
+                "tool_calls": [
+                    {"id": "c", "type": "function", "function": {"name": "tide", "arguments": "{}"}}
+                ],
+            },
+            {"role": "tool", "content": "nine", "tool_call_id": "c"},
+        ],
+        "tools": [
+            {
+                "type": "function",
+                "function": {"name": "tide", "description": "d", "parameters": {"type": "object"}},
+            }
+        ],
+        "temperature": 0.25,
+        "top_p": 0.5,
+        "max_tokens": 9,
+        "seed": 3,
+        "stop": ["END"],
+    }
+)
+TIDE = [answer("all", "stop", RECORDED, content="High."), *CAPTURES]
+
+
+class Told(Thinks):
+    """A right builder of a conversation that is recorded whole. A test plants its mistake as *change*."""
+
+    way_back = WayBack(takes_reasoning=True, knows_failures=True)
+
+    def __init__(self, change: Callable[[dict[str, Any]], object] = lambda body: None) -> None:
+        super().__init__()
+        self.change = change
+
+    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> None:
+        if any(isinstance(turn, ChatMessage) and turn.is_error for turn in request.messages):
+            http_request.body["messages"][-1]["failed"] = True
+        self.change(http_request.body)
+
+
+def turns_of(body: dict[str, Any], role: str) -> list[dict[str, Any]]:
+    return [message for message in body["messages"] if message["role"] == role]
+
+
+def renamed(name: str, other: str, *, role: str = "") -> Callable[[dict[str, Any]], object]:
+    """A mistake: *name* goes under *other*, of the body or of the turns of a *role*."""
+
+    def change(body: dict[str, Any]) -> None:
+        for holder in turns_of(body, role) if role else [body]:
+            if name in holder:
+                holder[other] = holder.pop(name)
+
+    return change
+
+
+def says_as(role: str, other: str) -> Callable[[dict[str, Any]], object]:
+    return lambda body: [message.update(role=other) for message in turns_of(body, role)]
+
+
+def without(name: str, *, role: str = "") -> Callable[[dict[str, Any]], object]:
+    return lambda body: [holder.pop(name, None) for holder in (turns_of(body, role) if role else [body])]
+
+
+def of_tools(change: Callable[[dict[str, Any]], object]) -> Callable[[dict[str, Any]], object]:
+    return lambda body: [change(tool["function"]) for tool in body.get("tools", ())]
+
+
+def of_calls(change: Callable[[str], Any]) -> Callable[[dict[str, Any]], object]:
+    """A mistake in the arguments of calls."""
+    return lambda body: [
+        call["function"].update(arguments=change(call["function"]["arguments"]))
+        for message in turns_of(body, "assistant")
+        for call in message.get("tool_calls", ())
+    ]
+
+
+def with_one_rule(body: dict[str, Any]) -> None:
+    for message in turns_of(body, "system")[1:]:
+        body["messages"].remove(message)
+
+
+def refusing_names(body: dict[str, Any]) -> None:
+    if isinstance(body.get("tool_choice"), dict):
+        raise UnsupportedRequestError("its server takes no names", options=["tool_choice"])
+
+
+def without_names(body: dict[str, Any]) -> None:
+    if isinstance(body.get("tool_choice"), dict):
+        del body["tool_choice"]
+
+
+def with_the_last_rule(body: dict[str, Any]) -> None:
+    for rule in turns_of(body, "system")[:-1]:
+        body["messages"].remove(rule)
+
+
+def asked_of(plugin: Any, captures: Sequence[Capture] = TIDE) -> list[str]:
+    registry = Registry(installed=[])
+    registry.register(plugin, "told")
+    checks = ["requests say all"]
+    problems = check_capture(registry.mapper("told"), captures[0], others=captures, checks=checks)
+    return [problem.line for problem in problems]
+
+
+class NowhereInParticular(Told):
+    endpoints: ClassVar[tuple[str, ...]] = ()
+
+
+class AsksElsewhere(Told):
+    endpoints: ClassVar[tuple[str, ...]] = ("/v1/{model}/chat",)
+
+
+@pytest.mark.parametrize("plugin", [Told(), Told(refusing_names), NowhereInParticular()])
+def test_a_conversation_is_built_as_it_is_recorded(plugin: Told) -> None:
+    assert asked_of(plugin) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (renamed("seed", "dice"), "request.seed: is at dice, as in no recorded request; what recorded requests have at seed"),
+        (renamed("stop", "until"), "request.stop: is at until[], as in no recorded request; what recorded requests have at stop[]"),
+        (without("stop"), "request.stop: is in no body; what recorded requests have at stop[] is never built"),
+        (without("reasoning_content", role="assistant"), "messages[4].reasoning: is in no body; what recorded requests have at"),
+        (renamed("tool_call_id", "id", role="tool"), "messages[4].id: is at messages[].id, as in no recorded request"),
+        (without("tool_choice"), "request.tool_choice: auto is asked for as none is"),
+        (without_names, "request.tool_choice: NamedTool(name='look_at_kelp') is asked for as whole is"),
+        (with_the_last_rule, "request.messages: one of two system texts is not in the body"),
+        (without("failed", role="tool"), "request.messages[5]: failed is asked for as whole is"),
+        (says_as("tool", "user"), "request.messages: recorded requests have 'tool' at messages[].role, which is never built"),
+        (says_as("user", "assistant"), "request.messages: a question is asked with 'assistant' at messages[0].role, recorded with"),
+        (with_one_rule, "request.messages: one of two system texts is not in the body"),
+        (lambda body: body.setdefault("temperature", 0.625), "request.temperature: is in a body for which nobody asked it"),
+        (of_calls(lambda text: orjson.dumps(orjson.loads(text), option=orjson.OPT_INDENT_2).decode()),
+            "request.messages[4].arguments: they are not sent as they came"),
+        (of_calls(orjson.loads), "request.messages: an object is built at messages[].tool_calls[].function.arguments"),
+        (of_tools(lambda tool: tool.pop("description")), "request.tools.description: 'Looks.' is neither in the body nor"),
+        (of_tools(lambda tool: tool.update(parameters={})), "request.tools.parameters: 'The depth of kelp.' is neither"),
+        (of_tools(lambda tool: tool.update(parameters=str(tool["parameters"]))),
+            "request.messages: a text is built at tools[].function.parameters, where recorded requests have an object"),
+    ],
+)  # fmt: skip
+def test_what_is_built_otherwise_than_recorded_is_a_problem(
+    change: Callable[[dict[str, Any]], object], message: str
+) -> None:
+    found = asked_of(Told(change))
+    assert any(message in line for line in found), found
+
+
+@pytest.mark.parametrize("change", [lambda body: None, without("seed")])
+def test_a_number_of_another_option_is_not_the_one_that_no_request_has(
+    change: Callable[[dict[str, Any]], object],
+) -> None:
+    """Whether that goes under its own name or nowhere."""
+    request = {**orjson.loads(RECORDED), "num_ctx": 4096}
+    del request["seed"]
+    captures = [answer("all", "stop", orjson.dumps(request), content="High."), *CAPTURES]
+    assert not any("num_ctx" in line for line in asked_of(Told(change), captures))
+
+
+def test_a_path_that_is_none_of_the_endpoints_is_a_problem() -> None:
+    assert any(
+        "request.path: /v1/chat/completions is none of the endpoints" in line
+        for line in asked_of(AsksElsewhere())
+    )
+
+
+def test_a_request_that_the_server_refused_shows_nothing() -> None:
+    """Its role may be the mistake that the server names."""
+    wrong = attrs.evolve(TIDE[0], request=ASKED.replace(b"user", b"robot"), status=400, case="wrong")
+    registry = Registry(installed=[])
+    registry.register(Told(), "told")
+    checks = ["requests say all"]
+    assert check_capture(registry.mapper("told"), TIDE[0], others=[*TIDE, wrong], checks=checks) == []

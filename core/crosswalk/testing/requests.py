@@ -1,0 +1,288 @@
+"""Checks of the requests that a plugin builds: whatever is asked is in the body, or an adaptation names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import combinations, product
+from typing import Any, Final
+
+import attrs
+import orjson
+
+from crosswalk.codec import from_json
+from crosswalk.errors import PluginError
+from crosswalk.plugin.hooks import fits_ids
+from crosswalk.request import (
+    Adaptation,
+    ChatRequest,
+    HTTPRequest,
+    NamedTool,
+    ToolDefinition,
+    UnsupportedRequestError,
+)
+from crosswalk.service.building import build
+from crosswalk.service.way_back import NO_PLACE
+from crosswalk.testing.captures import written
+from crosswalk.testing.case import MARKER, Case, strings
+from crosswalk.testing.perturbation import Problem, at, scalars, show_path
+from crosswalk.testing.strict import STRICT_PROVIDERS, strict_rules
+from crosswalk.testing.strict.rules import Issued, StrictRequest
+from crosswalk.types.json import dump_json
+from crosswalk.types.message import ChatMessage, Role, ToolCall
+from crosswalk.types.response import ChatResponse
+from crosswalk.types.usage import ResponseMetadata, UsageInfo
+from crosswalk.types.values import Segment, SegmentType
+
+_OPTIONS: Final[dict[str, Any]] = {
+    "temperature": 0.625, "top_p": 0.375, "max_tokens": 70707, "seed": 4242424, "stop": ("HaLt.",),
+}  # fmt: skip
+_MORE_OPTIONS: Final[dict[str, Any]] = {"n": 2, "top_k": 5, "frequency_penalty": 0.125, "top_logprobs": 3}
+"""Options that not every server has."""
+_MODEL: Final = "kelp-7"
+_DEPTH: Final = {"type": "integer", "description": "The depth of kelp."}
+_TOOL: Final = ToolDefinition("look_at_kelp", "Looks.", {"type": "object", "properties": {"fathoms": _DEPTH}})
+_CALL: Final = ToolCall("kelpcall1", "cut_kelp", '{"fathoms":  7}')
+"""A call with arguments that nobody would write so again."""
+_THOUGHT: Final = Segment(SegmentType.REASONING, "How deep is it?", {"signature": "S2VscCBpcyBicm93bi4="})
+_TURNS: Final = {"system": "Kelp is brown.", "user": "Is it green?", "assistant": "No, brown."}
+"""Turns before the question, with distinct texts."""
+_RULES: Final = (_TURNS["system"], "Kelp grows.")
+"""Two texts of the system."""
+_CHOICES: Final = ("auto", "none", "required", NamedTool(_TOOL.name))
+_TOLD: Final = ("streamed", "failed", *_CHOICES[1:])
+"""The ways that differ from a conversation in which nothing of the kind is said."""
+_SAID: Final[dict[str, Any]] = {
+    **_OPTIONS, "model": _MODEL, "tools": _TOOL.name, "tools.description": "Looks.",
+    "tools.parameters": _DEPTH["description"], **{f"messages[{n}]": text for n, text in enumerate(_TURNS.values())},
+    "messages[3]": MARKER, "messages[4].content": "I look.", "messages[4].name": _CALL.name, "messages[4].id": _CALL.id,
+    "messages[4].reasoning": _THOUGHT.content, "messages[4].signature": _THOUGHT.metadata["signature"],
+    "messages[5]": "Seven.",
+}  # fmt: skip
+"""What a conversation says, by the field of its request, each with a value that nothing else has."""
+
+
+def requests_say_all(case: Case) -> Iterator[Problem]:
+    """P4: what a request says is in its body, or an adaptation names it, and a stream is asked for.
+
+    All is where recorded requests have it. An earlier answer goes back with its text and its calls, and breaks no rule of
+    the server. The first part is said once, with the first capture.
+    """
+    if case.mapper.build_request is None:
+        return
+    try:
+        with suppress(UnsupportedRequestError):  # as for a state that only the server's own endpoint takes
+            if case.others and case.capture.case == case.others[0].case:
+                for field, message in _asked(case):
+                    yield case.problem("P4", f"request.{field}", message, about="request")
+            if case.is_answer and case.baseline.response["finish_reason"] in ("stop", "tool_calls"):
+                yield from _goes_back(case)
+    except PluginError as error:
+        yield case.problem("P4", "request", str(error), about="request")
+
+
+def _ways(case: Case) -> dict[Any, HTTPRequest]:
+    """Build a conversation, whose last answer thinks, speaks and calls a tool, in each way in which it can be said."""
+    call = Segment(SegmentType.TOOL_CALL, _CALL.arguments, {"id": _CALL.id, "name": _CALL.name})
+    spoken = ChatMessage.assistant("I look.", tool_calls=(_CALL,))
+    metadata = ResponseMetadata(case.mapper.provider, _MODEL)
+    answer = ChatResponse.tool_calls_required(spoken, UsageInfo.EMPTY, _MODEL, metadata)
+    answer = attrs.evolve(answer, segments=(_THOUGHT, Segment(SegmentType.TEXT, "I look."), call))
+    question, result = ChatMessage.user(MARKER), ChatMessage.tool_result(_CALL.id, "Seven.", name=_CALL.name)
+    turns: list[Any] = [*({"role": role, "content": text} for role, text in _TURNS.items()), question, answer]
+    tools = (_TOOL, ToolDefinition(_CALL.name, "Cuts.", {"type": "object", "properties": {}}))
+    more: dict[str, Any] = {"model": _MODEL, "tools": tools, **_OPTIONS}
+    ways = {
+        "whole": ChatRequest([*turns, result], **more),
+        "streamed": ChatRequest([*turns, result], **more, stream=True),
+        "failed": ChatRequest([*turns, attrs.evolve(result, is_error=True)], **more),
+        "ruled": ChatRequest([turns[0], ChatMessage.system(_RULES[1]), *turns[1:], result], **more),
+        "plain": ChatRequest([question], model=_MODEL),
+        "more": ChatRequest([question], model=_MODEL, **_MORE_OPTIONS),
+        **{choice: ChatRequest([*turns, result], **more, tool_choice=choice) for choice in _CHOICES},
+    }
+    built: dict[Any, HTTPRequest] = {}
+    for way, request in ways.items():
+        with suppress(UnsupportedRequestError):
+            built[way] = build(request, case.mapper, "drop")[0]
+    return built
+
+
+def _asked(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield each field that is not said, or is said elsewhere than recorded requests say it, and what is wrong with it."""
+    built = _ways(case)
+    if not {"whole", "plain"} <= built.keys():
+        return
+    whole, plain, requests = built["whole"], built["plain"], [*_recorded(case, built["whole"].path)]
+    recorded, reached = _by_place(requests), _by_place(one.body for one in built.values())
+    is_open = tuple(path.partition(key)[0] for path in reached for key in _OPEN if key in path)
+    unsaid = [path for path in recorded if path not in reached and not path.startswith(is_open)]
+    lost = {path: recorded[path][0] for path in unsaid}
+    near_options = {_parent(path) for value in _OPTIONS.values() for path in _places(whole, value)}
+    near_text = {_parent(path) for path in _places(whole, "I look.")}
+    for field, value in _SAID.items():
+        places, kind = _places(whole, value), type(value)
+        named = _named(whole, field)
+        if not places and not named and (field != "model" or _MODEL not in whole.path):
+            yield field, f"{value!r} is neither in the body nor among the adaptations"
+        if field in _OPTIONS and places & _by_place([plain.body]).keys() and not _named(plain, field):
+            yield field, "is in a body for which nobody asked it"
+        for place in places & recorded.keys() if kind in (int, float) else ():
+            numbers = [number for number in recorded[place] if type(number) in (int, float)]
+            if any(number > 2 and not number % 1 if kind is float else number % 1 for number in numbers):
+                yield field, f"is at {place}, where recorded requests have other numbers"
+        wanted = (str, True) if kind is tuple else (kind, False)
+        elsewhere = places - recorded.keys()
+        parents = {_parent(path) for path in elsewhere} or (near_options if field in _OPTIONS else near_text)
+        is_told = field not in _OPTIONS and any(NO_PLACE not in one.reason for one in named)
+        where = f"is at {min(elsewhere)}, as in no recorded request" if elsewhere else "is in no body"
+        for path, there in lost.items() if elsewhere or not (places or is_told) else ():
+            is_alike = _parent(path) in parents and (type(there), path.endswith("[]")) == wanted
+            if is_alike and not (kind in (int, float) and _is_another(field, path, places)):
+                yield field, f"{where}; what recorded requests have at {path} is never built"
+    for path, there in lost.items():
+        text = next((one for one in reached if path.startswith(f"{one}.") and one not in recorded), None)
+        if text is not None:
+            yield "messages", f"a text is built at {text}, where recorded requests have an object"
+        elif isinstance(there, str) and any(one.startswith(f"{path}.") for one in reached):
+            yield "messages", f"an object is built at {path}, where recorded requests have a text"
+    yield from _ways_differ(case, built)
+    yield from _other_words(built, requests)
+
+
+_OPEN: Final = ("properties.fathoms", "fathoms")
+"""What is inside an object that a person or a model fills: a schema, and arguments."""
+
+
+def _ways_differ(case: Case, built: Mapping[Any, HTTPRequest]) -> Iterator[tuple[str, str]]:
+    """Each role, each way to choose a tool, a failure, all rules and a stream are told. The body goes to an endpoint."""
+    whole, path = built["whole"], built["whole"].path.partition("?")[0]
+    alike = _alike(whole.body, _TURNS.values())
+    if alike and not any(_named(whole, f"messages[{number}]") for number in range(3)):
+        yield "messages", f"it says {alike[0]!r} as it says {alike[1]!r}, which has another role"
+    endpoints = [re.sub(r"\\{.*?\\}", "[^/]+", re.escape(one)) for one in case.mapper.endpoints()] or [".*"]
+    if not any(re.fullmatch(f".*{one}", path) or one.endswith(re.escape(path)) for one in endpoints):
+        yield "path", f"{path} is none of the endpoints"
+    ruled = built.get("ruled")
+    if ruled and not (_named(ruled, "messages[1]") or all(_places(ruled, one) for one in _RULES)):
+        yield "messages", "one of two system texts is not in the body"
+    for one, other in (*product(_TOLD, ["whole"]), *combinations(_CHOICES, 2)):
+        field = {"streamed": "stream", "failed": "messages[5]"}.get(str(one), "tool_choice")
+        pair = [built[way] for way in (one, other) if way in built and not _named(built[way], field)]
+        if len(pair) == 2 and (pair[0].path, pair[0].body) == (pair[1].path, pair[1].body):
+            yield field, f"{one} is asked for as {other} is"
+    for text in strings(whole.body):
+        if text != _CALL.arguments and "".join(text.split()) == "".join(_CALL.arguments.split()):
+            yield "messages[4].arguments", "they are not sent as they came"
+
+
+def _named(request: HTTPRequest, field: str) -> list[Adaptation]:
+    """Return the adaptations of *field*, and of what is in it."""
+    return [one for one in request.adaptations if one.field.startswith(field.partition(".")[0])]
+
+
+def _by_place(bodies: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return the scalars of *bodies* by their paths, without the numbers of items."""
+    values: dict[str, list[Any]] = {}
+    for path, value in (pair for body in bodies for pair in scalars(body)):
+        values.setdefault(show_path(path, items=False), []).append(value)
+    return values
+
+
+def _places(request: HTTPRequest, value: Any) -> set[str]:
+    """Return the paths that have *value*, or its first item."""
+    wanted, said = value[0] if isinstance(value, tuple) else value, _by_place([request.body]).items()
+    if isinstance(wanted, str):
+        return {path for path, ones in said if any(wanted in text for text in strings(ones))}
+    return {path for path, ones in said if wanted in ones}
+
+
+def _recorded(case: Case, path: str) -> Iterator[Any]:
+    """Yield the bodies of the recorded requests that were sent to *path*, without those that an HTTP error refused."""
+    for one in case.others:
+        with suppress(orjson.JSONDecodeError):
+            if one.request is not None and one.status < 400 and (one.path or "").endswith(path):
+                yield orjson.loads(one.request)
+
+
+def _other_words(built: Mapping[Any, HTTPRequest], requests: list[Any]) -> Iterator[tuple[str, str]]:
+    """Words beside what is said, such as roles, are those of recorded requests. A question alone is asked as there."""
+    question = min(_places(built["whole"], _TURNS["user"]), default="")
+    reached = _by_place(one.body for one in built.values())
+    for path, there in _by_place(requests).items():
+        if _parent(path) == question.partition("[]")[0] + "[]" and path in reached:
+            words = {*map(str, reached[path])}
+            is_role = len(words) < len(Role) and words.isdisjoint(map(str, _SAID.values()))
+            for word in sorted({*strings(there)} - words) if is_role else ():
+                yield "messages", f"recorded requests have {word!r} at {path}, which is never built"
+    recorded = [_beside(one, question) for one in requests]
+    for path, word in _beside(built["plain"].body, question).items():
+        words = {one[path] for one in recorded if path in one}
+        if words and word not in words and word != MARKER:
+            yield "messages", f"a question is asked with {word!r} at {path}, recorded with {min(words)!r}"
+
+
+def _beside(body: Any, place: str) -> dict[str, str]:
+    """Return the words of the turn with the text at *place*, by their paths, if no other turn of *body* has one there."""
+    turns = [path[:2] for path, _ in scalars(body) if show_path(path, items=False) == place]
+    words = scalars(at(body, turns[0]), turns[0]) if len(turns) == 1 else ()
+    return {show_path(path): word for path, word in words if isinstance(word, str)}
+
+
+def _is_another(field: str, path: str, places: Collection[str]) -> bool:
+    """Whether the number at *path* may be another option than *field*, which is nowhere, or has its own name at *places*."""
+    is_near = max(field.split("_"), key=len) in path.lower()
+    return not is_near and (not places or any(place.endswith(field) for place in places))
+
+
+def _parent(path: str) -> str:
+    return path.removesuffix("[]").rpartition(".")[0]
+
+
+def _alike(body: Any, texts: Collection[str]) -> list[str]:
+    """Return those of *texts* that a body says alike: under the same keys, in objects without another difference."""
+    texts_by_place = dict[bytes, list[str]]()
+    for path, value in scalars(body):
+        if value in texts:
+            place = dump_json([show_path(path, items=False), at(body, path[:2]), at(body, path[:-1])])
+            for text in texts:
+                place = place.replace(dump_json(text), b"")
+            texts_by_place.setdefault(place, []).append(value)
+    return next((alike for alike in texts_by_place.values() if len({*alike}) > 1), [])
+
+
+def _goes_back(case: Case) -> Iterator[Problem]:
+    """The next request holds the texts and the calls of this answer, and breaks no rule of the server."""
+    answer_sent = from_json(written(case.baseline.response), ChatResponse)
+    calls = answer_sent.message.tool_calls or ()
+    results = [ChatMessage.tool_result(call.id, MARKER, name=call.name) for call in calls]
+    turns: list[Any] = [ChatMessage.user("Hi"), answer_sent, *(results or [ChatMessage.user(MARKER)])]
+    http_request, content = build(ChatRequest(turns, model=_MODEL), case.mapper, "drop")
+    said = "\n".join(strings(http_request.body))
+    texts = [part.content for part in answer_sent.segments if part.type is SegmentType.TEXT]
+    texts = texts or [answer_sent.text or ""]
+    marks = case.baseline.provenance
+    id_rule = case.mapper.info.call_ids  # other ids are sent under other names
+    ids = [
+        call.id
+        for number, call in enumerate(calls)
+        if f"message.tool_calls[{number}].id" not in marks and (id_rule is None or fits_ids(id_rule, call.id))
+    ]
+    names = [call.name for call in calls]
+    wanted = {"text": texts, "calls": names, "ids, of calls and of their results": ids}
+    for kind, texts in wanted.items():
+        if not all(said.count(text) > (texts is ids) for text in texts):
+            message = f"the next request has not all of its {kind}"
+            yield case.problem("P4", "request", message, about="request")
+    if answer_sent.reasoning and _alike(http_request.body, [answer_sent.reasoning, answer_sent.text or ""]):
+        message = "the next request says its reasoning as it says its text"
+        yield case.problem("P4", "request", message, about="request")
+    if case.mapper.provider in STRICT_PROVIDERS and case.capture.server in (None, case.mapper.provider):
+        rules, issued = strict_rules(case.mapper.provider), Issued(case.mapper.info.framing)
+        issued.add(case.capture)
+        strict_request = StrictRequest(http_request.path, orjson.loads(content), issued)
+        is_ruled = http_request.path.partition("?")[0].endswith(rules.endpoint)
+        for rule, refusal in rules.violations(strict_request) if is_ruled else ():
+            message = f"the server refuses it: {rule.name}: {refusal.message}"
+            yield case.problem("P4", "request", message, about="request")
