@@ -20,6 +20,7 @@ from crosswalk.cli.terminal import OK, UsageError, harmless, write_text
 from crosswalk.drafts import made
 from crosswalk.errors import ConfigurationError
 from crosswalk.manifest import MANIFEST, STATEMENT_SUFFIX
+from crosswalk.mapping.openai_chat import OpenAIChatDialect
 from crosswalk.plugin.hooks import API
 from crosswalk.plugin.registry import OUR_DISTRIBUTION, registry
 from crosswalk.testing.captures import Capture, capture_files, load_capture, statement_file
@@ -237,9 +238,11 @@ def _values(draft: TableDraft, captures: Sequence[Capture]) -> dict[str, str]:
         "TableDialect",
     }
     order = sorted(names, key=lambda name: (not name.isupper(), name.islower(), name))
-    paths = dict.fromkeys(_quoted(one.path.partition("?")[0]) for one in captures if one.path)
-    endpoints = ", ".join(paths) + "," * (len(paths) == 1)
+    paths = [*dict.fromkeys(one.path.partition("?")[0] for one in captures if one.path)]
+    endpoints = ", ".join(map(_quoted, paths)) + "," * (len(paths) == 1)
     differences = [f"endpoints = ({endpoints})"] * bool(paths) + sentinel
+    if paths and not any(path.endswith(OpenAIChatDialect.endpoints) for path in paths):
+        differences.append(f'style = {{"path": {_quoted(paths[0])}}}')
     counts = [
         path for path in draft.unknown if path.rpartition(".")[2] in _OWN_COUNTS and path.startswith("usage.")
     ]

@@ -178,7 +178,7 @@ def test_chat_completions_get_a_plugin_on_their_class(
 
 
 def test_plain_chat_completions_need_no_more_than_a_title(draft: Callable[[dict[str, bytes]], Path]) -> None:
-    """The recorded paths are the endpoints."""
+    """The recorded paths are the endpoints, and the first one is asked."""
     manifest = b'{"file":"talk.response.json","path":"/api/chat"}\n'
     talk = (
         CHAT.replace(b"over", b"stop")
@@ -190,7 +190,7 @@ def test_plain_chat_completions_need_no_more_than_a_title(draft: Callable[[dict[
     module = draft({"talk.response.json": talk, "MANIFEST.jsonl": manifest})
     assert "from crosswalk.plugins import OpenAIChatDialect\n\n__all__" in module.read_text()
     assert module.read_text().partition("detected.\n")[2] == (
-        '    endpoints = ("/api/chat",)\n\n\nplugin = HeronPlugin()\n'
+        '    endpoints = ("/api/chat",)\n    style = {"path": "/api/chat"}\n\n\nplugin = HeronPlugin()\n'
     )
     assert problems_of(module) == []
     # Whatever marks its author adds, there are choices beside them.
