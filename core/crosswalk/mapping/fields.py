@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from inspect import getmembers_static, signature
+from functools import lru_cache
+from inspect import signature
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
@@ -13,7 +14,6 @@ import attrs
 from crosswalk.errors import ErrorInfo, MappingError
 from crosswalk.lazy import pattern
 from crosswalk.mapping.failures import take_error
-from crosswalk.mapping.openai_chat import OpenAIChatDialect, has_mark, take_arguments
 from crosswalk.plugin.hooks import ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.registry import unknown_event
 from crosswalk.plugin.state import (
@@ -29,10 +29,59 @@ from crosswalk.plugin.state import (
 )
 from crosswalk.text import meant
 from crosswalk.types.delta import ResponseDelta, ended, said
+from crosswalk.types.json import dump_json
 from crosswalk.types.message import ToolCallDelta
 from crosswalk.types.usage import UsageDetails, UsageInfo
-from crosswalk.types.values import FinishReason, SegmentType, TokenLogprob
-from crosswalk.wire import chat
+from crosswalk.types.values import FinishReason, TokenLogprob
+
+# ----------------------------------------------------------------------------------- marks
+# Values in any dialect: the marks of a server, and the arguments of a call.
+
+
+def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
+    """Return whether *event* has a value at any of the paths *marks*, in which ``[]`` matches any item."""
+    for steps, keys in _by_holder(marks):
+        values: list[Any] = [event]
+        for key, is_list in steps:
+            holders, values = values, []
+            for holder in holders:
+                value = holder.get(key) if type(holder) is dict else None
+                if is_list:
+                    values += value if type(value) is list else ()
+                else:
+                    values.append(value)
+        for value in values:
+            if type(value) is dict and not keys.isdisjoint(value):
+                return True
+    return False
+
+
+@lru_cache(maxsize=256)
+def _by_holder(marks: tuple[str, ...]) -> list[tuple[list[tuple[str, bool]], frozenset[str]]]:
+    """The *marks* that are in one object together: the way to it, and their keys."""
+    groups: dict[str, list[str]] = {}
+    for mark in marks:
+        holder_path, _, key = mark.rpartition(".")
+        groups.setdefault(holder_path, []).append(key)
+    return [
+        (
+            [(name.removesuffix("[]"), name.endswith("[]")) for name in holder_path.split(".") if name],
+            frozenset(keys),
+        )
+        for holder_path, keys in groups.items()
+    ]
+
+
+def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[str | None, bool]:
+    """Take argument text, and whether it is whole: some servers send the object itself, then it is all of it.
+
+    Raises:
+        WireTypeError: it is something else.
+    """
+    if type(function.get(key)) is dict:
+        return dump_json(function.pop(key)).decode(), True
+    return take_string(function, key), False
+
 
 # ---------------------------------------------------------------------------------- fields
 # A table with a row for each field, in place of code that takes one after the other.
@@ -377,38 +426,6 @@ def calls(
             )
 
     return FieldRow("tool_calls", take_calls)
-
-
-def stated_rows(dialect: object) -> list[Mapping[str, FieldRow]]:
-    """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes.
-
-    An :class:`OpenAIChatDialect` reads without a table, and states the same facts: a mapping of rows for its messages, one
-    for its deltas, and one for the texts of ``/v1/completions`` if that is one of its endpoints.
-    """
-    stated = [table.rows for _, table in getmembers_static(dialect) if isinstance(table, FieldTable)]
-    if not isinstance(dialect, OpenAIChatDialect):
-        return stated
-    counts = {
-        f"usage.{path}": count(name) for name, paths in dialect.count_paths.paths.items() for path in paths
-    }
-    parts = [
-        {f"{part}.{key}": _CHAT_ROWS[kind] for key, kind in chat.FIELDS.items() if kind in _CHAT_ROWS}
-        for part in ("message", "delta")
-    ]
-    parts += [{"text": TEXT}] * ("/v1/completions" in dialect.endpoints)
-    for part in parts:
-        choice = {f"choices[].{path}": row for path, row in {**part, "finish_reason": FINISH}.items()}
-        stated.append({"id": ID, "model": MODEL, "created": CREATED, **choice, **counts})
-    return stated
-
-
-_CHAT_ROWS: Final = {
-    SegmentType.TEXT: TEXT,
-    SegmentType.REASONING: REASONING,
-    SegmentType.REFUSAL: REFUSAL,
-    SegmentType.TOOL_CALL: calls(function="function"),
-}
-"""The rows of the fields of a message or a delta, by the kind of the field."""
 
 
 class TableDialect:

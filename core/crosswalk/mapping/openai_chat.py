@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cached_property
+from inspect import getmembers_static
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -14,6 +15,21 @@ from crosswalk.errors import ErrorInfo, PluginError, TrailingContentError, WireT
 from crosswalk.lazy import later
 from crosswalk.mapping.blocks import accept_legacy_logprobs, accept_logprobs
 from crosswalk.mapping.failures import VendorErrors, error_delta, error_info, take_error
+from crosswalk.mapping.fields import (
+    CREATED,
+    FINISH,
+    ID,
+    MODEL,
+    REASONING,
+    REFUSAL,
+    TEXT,
+    FieldRow,
+    FieldTable,
+    calls,
+    count,
+    has_mark,
+    take_arguments,
+)
 from crosswalk.plugin.hooks import (
     Access,
     CallIds,
@@ -258,51 +274,6 @@ def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
     if not any(items):
         part.pop("content", None)
     return "".join(text for text in texts if text is not None) if texts else None
-
-
-def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[str | None, bool]:
-    """Take argument text, and whether it is whole: some servers send the object itself, then it is all of it.
-
-    Raises:
-        WireTypeError: it is something else.
-    """
-    if type(function.get(key)) is dict:
-        return dump_json(function.pop(key)).decode(), True
-    return take_string(function, key), False
-
-
-def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
-    """Return whether *event* has a value at any of the paths *marks*, in which ``[]`` matches any item."""
-    for steps, keys in _by_holder(marks):
-        values: list[Any] = [event]
-        for key, is_list in steps:
-            holders, values = values, []
-            for holder in holders:
-                value = holder.get(key) if type(holder) is dict else None
-                if is_list:
-                    values += value if type(value) is list else ()
-                else:
-                    values.append(value)
-        for value in values:
-            if type(value) is dict and not keys.isdisjoint(value):
-                return True
-    return False
-
-
-@lru_cache(maxsize=256)
-def _by_holder(marks: tuple[str, ...]) -> list[tuple[list[tuple[str, bool]], frozenset[str]]]:
-    """The *marks* that are in one object together: the way to it, and their keys."""
-    groups: dict[str, list[str]] = {}
-    for mark in marks:
-        holder_path, _, key = mark.rpartition(".")
-        groups.setdefault(holder_path, []).append(key)
-    return [
-        (
-            [(name.removesuffix("[]"), name.endswith("[]")) for name in holder_path.split(".") if name],
-            frozenset(keys),
-        )
-        for holder_path, keys in groups.items()
-    ]
 
 
 def is_error(event: dict[str, Any]) -> bool:
@@ -809,3 +780,35 @@ _NO_CHOICES: Final[Set[int]] = frozenset()
 _INDEX_KEYS = {"index"}
 _PART_KEYS = (*SPEECH, "role")
 """The keys of a message or delta under which a null says nothing."""
+
+
+def stated_rows(dialect: object) -> list[Mapping[str, FieldRow]]:
+    """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes.
+
+    An :class:`OpenAIChatDialect` reads without a table, and states the same facts: a mapping of rows for its messages, one
+    for its deltas, and one for the texts of ``/v1/completions`` if that is one of its endpoints.
+    """
+    stated = [table.rows for _, table in getmembers_static(dialect) if isinstance(table, FieldTable)]
+    if not isinstance(dialect, OpenAIChatDialect):
+        return stated
+    counts = {
+        f"usage.{path}": count(name) for name, paths in dialect.count_paths.paths.items() for path in paths
+    }
+    parts = [
+        {f"{part}.{key}": _CHAT_ROWS[kind] for key, kind in wire.FIELDS.items() if kind in _CHAT_ROWS}
+        for part in ("message", "delta")
+    ]
+    parts += [{"text": TEXT}] * ("/v1/completions" in dialect.endpoints)
+    for part in parts:
+        choice = {f"choices[].{path}": row for path, row in {**part, "finish_reason": FINISH}.items()}
+        stated.append({"id": ID, "model": MODEL, "created": CREATED, **choice, **counts})
+    return stated
+
+
+_CHAT_ROWS: Final = {
+    SegmentType.TEXT: TEXT,
+    SegmentType.REASONING: REASONING,
+    SegmentType.REFUSAL: REFUSAL,
+    SegmentType.TOOL_CALL: calls(function="function"),
+}
+"""The rows of the fields of a message or a delta, by the kind of the field."""
