@@ -63,6 +63,7 @@ from crosswalk.mapping.fields import (
 from crosswalk.mapping.openai_chat import (
     Echo as Echo,
     OpenAIChatDialect as OpenAIChatDialect,
+    take_content as take_content,
     take_text as take_text,
 )
 from crosswalk.plain_errors import (

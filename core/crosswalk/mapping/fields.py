@@ -96,7 +96,13 @@ class Said:
         calls: its tool calls, or fragments of them.
         finish: its finish word, ``""`` for an end without a word, or ``None`` if the answer goes on.
         deltas: other deltas, such as those of segments, between its calls and its end.
+        first: deltas before its text, such as reasoning in an order with other values.
+        last: deltas after its end. They are asked for when its end has been said.
         error: the first error. It is raised when all the rest has been read.
+        dialect: whose rows read it, or ``None``.
+        choice: the number of its choice.
+        whole: whether it is a whole message, not a piece of one.
+        asked: the last function of several keys, which took all of them.
     """
 
     text: str | None = None
@@ -104,33 +110,51 @@ class Said:
     refusal: str | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
     finish: str | None = None
+    last: Iterable[ResponseDelta] = ()
     error: MappingError | None = None
+    asked: object = None
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Any = None, choice: int = 0, whole: bool = True) -> None:
+        self.dialect, self.choice, self.whole = dialect, choice, whole
+        self.first: list[ResponseDelta] = []
         self.calls: list[ToolCallDelta] = []
         self.deltas: list[ResponseDelta] = []
 
-    def speak(self) -> Iterator[ResponseDelta]:
-        """Yield the deltas in the canonical order, whatever the order in the event, and raise the error."""
+    def speak(self) -> Iterable[ResponseDelta]:
+        """Return the deltas in the canonical order, whatever the order in the event. The error is raised after them."""
+        deltas = self.first
         text, reasoning, refusal = self.text or None, self.reasoning or None, self.refusal or None
         if refusal or self.logprobs:
-            yield ResponseDelta(
-                content_delta=text, reasoning_delta=reasoning, refusal_delta=refusal, logprobs=self.logprobs
+            deltas.append(
+                ResponseDelta(
+                    content_delta=text,
+                    reasoning_delta=reasoning,
+                    refusal_delta=refusal,
+                    logprobs=self.logprobs,
+                    choice=self.choice,
+                )
             )
         elif text or reasoning:
-            yield said(text, reasoning)
+            deltas.append(said(text, reasoning, choice=self.choice))
         for call in self.calls:
-            yield said(None, None, call)
-        yield from self.deltas
+            deltas.append(said(None, None, call, choice=self.choice))
+        if self.deltas:
+            deltas += self.deltas
         if self.finish is not None:
-            yield ended(self.finish)
+            deltas.append(ended(self.finish, choice=self.choice))
+        return deltas if self.last == () and self.error is None else self._speak_on(deltas)
+
+    def _speak_on(self, deltas: list[ResponseDelta]) -> Iterator[ResponseDelta]:
+        yield from deltas
+        yield from self.last
         if self.error is not None:
             raise self.error
 
 
 Take: TypeAlias = Callable[[dict[str, Any], str, Said, MappingState], object]
 """Takes the value under a key of an object, by ``take_…`` or ``accept_…``, and adds what it says."""
-Level: TypeAlias = tuple[tuple[str, Take], ...]
+Level: TypeAlias = tuple[tuple[str, str | None, tuple[Any, ...], Take | None], ...]
+"""The rows of one object, in order: each one's key, word, silent values, and function."""
 
 
 def _is_take(row: FieldRow, _: object, take: Any) -> None:
@@ -150,14 +174,25 @@ class FieldRow:
 
     Attributes:
         place: the canonical field, for people.
-        take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``.
+        take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``, and for a row whose
+            silent values alone are taken.
+        word: the attribute of :class:`Said` that a string becomes without the function, unless it has one already:
+            ``text``, ``reasoning``, ``refusal`` or ``finish``.
+        silent: the values that say nothing. They are taken without the function.
 
     Raises:
         TypeError: *take* is no function of four arguments.
+        ValueError: *word* is another one.
     """
 
     place: str
     take: Take | None = attrs.field(repr=False, validator=_is_take)
+    word: str | None = attrs.field(
+        default=None,
+        repr=False,
+        validator=attrs.validators.in_((None, "text", "reasoning", "refusal", "finish")),
+    )
+    silent: tuple[Any, ...] = attrs.field(default=(), repr=False)
 
 
 class FieldTable:
@@ -190,14 +225,14 @@ class FieldTable:
         self.text_paths = tuple(path for path in text_paths if path[0] != "[")
         count_paths: dict[str, list[str]] = {}
         for path, row in rows.items():
-            if row.take is None:
+            if row.take is None and not row.silent:
                 if "[" in path[1:]:
                     raise ValueError(
                         f"{path!r}: a count is read in objects, or at a place of the event itself"
                     )
                 count_paths.setdefault(row.place.rpartition(".")[2], []).append(_steps(path))
         self._count_paths = CountPaths(count_paths)
-        self._level = _level({_steps(path): row.take for path, row in rows.items() if row.take is not None})
+        self._level = level_of({_steps(path): row for path, row in rows.items()})
         self._keys = frozenset(_steps(path).partition(".")[0].removesuffix("[]") for path in rows)
 
     def knows(self, event: Any) -> bool:
@@ -212,7 +247,7 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        _read(event if isinstance(event, list) else require_object(event), self._level, event_said, state)
+        read_rows(event if isinstance(event, list) else require_object(event), self._level, event_said, state)
         return event_said.speak()
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -261,23 +296,25 @@ def _check_map(name: str, known: Any, kind: type, example: str) -> None:
             raise TypeError(f"{form} {type(value).__name__} for {str(key)[:40]!r}")
 
 
-def _level(takes: Mapping[str, Take]) -> Level:
-    """Return the functions for the keys of one object, in the order of their paths in *takes*."""
-    inner_takes: dict[str, dict[str, Take]] = {}
-    for path, take in takes.items():
-        key, _, rest = path.partition(".")
-        inner_takes.setdefault(key, {})[rest] = take
-    if len({key[0] == "[" for key in inner_takes}) > 1:
-        raise ValueError(f"{', '.join(inner_takes)}: an object has no places, and an array no keys")
-    for key, inner in inner_takes.items():
+def level_of(rows: Mapping[str, FieldRow]) -> Level:
+    """Return the *rows* of one object, in the order of their paths, without the counts."""
+    inner_rows: dict[str, dict[str, FieldRow]] = {}
+    for path, row in rows.items():
+        if row.take is not None or row.silent:
+            key, _, rest = path.partition(".")
+            inner_rows.setdefault(key, {})[rest] = row
+    if len({key[0] == "[" for key in inner_rows}) > 1:
+        raise ValueError(f"{', '.join(inner_rows)}: an object has no places, and an array no keys")
+    for key, inner in inner_rows.items():
         if "" in inner and len(inner) > 1:
             raise ValueError(
                 f"{key!r} has a row of its own and rows inside it, and the first would take all of it"
             )
-    return tuple(
-        (key.removesuffix("[]"), inner.get("") or _inside(key, _level(inner)))
-        for key, inner in inner_takes.items()
-    )
+    level = []
+    for key, inner in inner_rows.items():
+        row = inner.get("") or FieldRow("", _inside(key, level_of(inner)))
+        level.append((key.removesuffix("[]"), row.word, row.silent, row.take))
+    return tuple(level)
 
 
 def _inside(key: str, level: Level) -> Take:
@@ -286,7 +323,7 @@ def _inside(key: str, level: Level) -> Take:
     def take_inner(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         inner = take_object(holder, key)
         if inner:
-            _read(inner, level, said, state)
+            read_rows(inner, level, said, state)
             if not inner:
                 del holder[key]
 
@@ -294,7 +331,7 @@ def _inside(key: str, level: Level) -> Take:
         array = holder[key]
         if not isinstance(array, list | None):
             raise wrong_type(holder, key, "array")
-        _read(array or [], level, said, state)
+        read_rows(array or [], level, said, state)
 
     def take_each(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         items: Any = holder[key] or []
@@ -304,7 +341,7 @@ def _inside(key: str, level: Level) -> Take:
             raise wrong_type(holder, key, "array of arrays")
         for item in items:
             item_said = Said()
-            _read(item, level, item_said, state)
+            read_rows(item, level, item_said, state)
             item_error, item_said.error = item_said.error, None
             said.deltas += item_said.speak()
             said.error = said.error or item_error
@@ -313,14 +350,24 @@ def _inside(key: str, level: Level) -> Take:
     return take_each if key.endswith("[]") else take_places if has_places else take_inner
 
 
-def _read(holder: Any, level: Level, said: Said, state: MappingState) -> None:
+def read_rows(holder: Any, level: Level, said: Said, state: MappingState) -> None:
+    """Read an object, or an array, by the rows of a *level*. What no row takes stays."""
     fields = _cells(holder) if isinstance(holder, list) else holder
-    for key, take in level:
+    words = said.__dict__
+    for key, word, silent, take in level:
         if key in fields:
-            try:
-                take(fields, key, said, state)
-            except MappingError as error:  # what is beside it is as valid
-                said.error = said.error or error
+            value = fields[key]
+            if word is not None and type(value) is str and word not in words:
+                del fields[key]
+                if value:
+                    words[word] = value
+            elif value in silent:
+                del fields[key]
+            elif take is not None:
+                try:
+                    take(fields, key, said, state)
+                except MappingError as error:  # what is beside it is as valid
+                    said.error = said.error or error
     if fields is not holder:
         _put_back(holder, fields)
         if said.error is not None and said.error.__dict__.get("container") is fields:
@@ -357,13 +404,13 @@ def _take_created(holder: dict[str, Any], key: str, said: Said, state: MappingSt
         state.take_created(holder, key)
 
 
-TEXT: Final = FieldRow("text", _words("text"))
+TEXT: Final = FieldRow("text", _words("text"), "text", (None,))
 """The row of a piece of the text, or all of it."""
-REASONING: Final = FieldRow("reasoning", _words("reasoning"))
+REASONING: Final = FieldRow("reasoning", _words("reasoning"), "reasoning", (None,))
 """The row of a piece of the reasoning, or all of it."""
-REFUSAL: Final = FieldRow("refusal", _words("refusal"))
+REFUSAL: Final = FieldRow("refusal", _words("refusal"), "refusal", (None,))
 """The row of the words of a refusal."""
-FINISH: Final = FieldRow("finish_reason", _words("finish"))
+FINISH: Final = FieldRow("finish_reason", _words("finish"), "finish", (None,))
 """The row of the finish word. An empty one, or none, is no end."""
 ID: Final = FieldRow("id", _origin("id"))
 """The row of the response's id. Another one than the first stays."""
@@ -393,7 +440,11 @@ def count(name: str) -> FieldRow:
 
 def same(known: Any) -> FieldRow:
     """The row of a value that is always *known* and says nothing. Another value stays."""
-    return FieldRow(f"always {known}", lambda holder, key, said, state: take_same(holder, key, known))
+    return FieldRow(
+        f"always {known}",
+        lambda holder, key, said, state: take_same(holder, key, known),
+        silent=(None, known) if isinstance(known, str) else (None,),
+    )
 
 
 def calls(

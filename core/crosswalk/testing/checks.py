@@ -108,15 +108,15 @@ def rows_hold(case: Case) -> Iterator[Problem]:
         if leaf.value not in (None, ""):
             leaves_by_path.setdefault(show_path(leaf.path), []).append(leaf)
     bodies = [one for one in case.others if not one.stream and one.status < 400]
-    kinds = (TEXT, REASONING, REFUSAL, *((ID, MODEL) if len(case.events) == 1 else ()))
+    kinds = {row.place for row in (TEXT, REASONING, REFUSAL, *((ID, MODEL) if len(case.events) == 1 else ()))}
     for rows in evidence.rows_of(case.mapper):
-        places = {path: row.place for path, row in rows.items() if row in kinds or _is_count(row.place)}
+        places = {path: row.place for path, row in rows.items() if row.place in kinds or _is_count(row.place)}
         said = {path: _leaves_of_row(path, leaves_by_path) for path in places}
         silent_events = case.events
         for leaf in chain.from_iterable(said.values()):
             silent_events = replaced(silent_events, leaf, None)
         silent, first_leaves = case.map(silent_events), dict[str, Leaf]()
-        spoken = {leaf.event for path in places if rows[path] is TEXT for leaf in said[path]}
+        spoken = {leaf.event for path in places if places[path] == TEXT.place for leaf in said[path]}
         if not spoken or silent.response is None or _said(silent.response, "text"):
             continue
         counted = {leaf.event for path in places if _is_count(places[path]) for leaf in said[path]}

@@ -204,20 +204,13 @@ def test_every_field_of_a_message_is_read(name: str) -> None:
 
 
 def test_the_readers_of_a_message_look_for_no_other_field() -> None:
-    methods = (
-        OpenAIChatDialect.choice_deltas,
-        OpenAIChatDialect.reasoning,
-        OpenAIChatDialect.tool_calls,
-        openai_dialect._citations,
-        openai_dialect._audio_segments,
-        openai_dialect._image_segments,
-    )
-    found = set().union(*(looked_up(method, "part") for method in methods))
-    assert found - {"role"} <= chat.FIELDS.keys()
-    assert openai_dialect._SEGMENTS.keys() == {
-        name for name, kind in chat.FIELDS.items() if kind in (T.CITATION, T.MEDIA)
-    }
-    assert {*chat.SPEECH} == chat.FIELDS.keys() - openai_dialect._SEGMENTS.keys()
+    rows = openai_dialect.ChatDialect.part_rows
+    assert rows.keys() - {"role", "reasoning_details"} == chat.FIELDS.keys()
+    for method in (OpenAIChatDialect.reasoning, OpenAIChatDialect.tool_calls):
+        assert looked_up(method, "part") <= chat.FIELDS.keys()
+    own = {name for name, row in rows.items() if row.place == "segments"}
+    assert own == {name for name, kind in chat.FIELDS.items() if kind in (T.CITATION, T.MEDIA)}
+    assert {*chat.SPEECH} == chat.FIELDS.keys() - own
 
 
 RICH = [

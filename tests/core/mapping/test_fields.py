@@ -509,3 +509,16 @@ def test_an_object_that_keeps_something_stays() -> None:
 def test_a_count_where_none_is_read_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="a count is read in objects"):
         FieldTable({"text": TEXT, path: count("prompt_tokens")})
+
+
+def test_a_row_without_a_function_takes_its_silent_values_alone() -> None:
+    class Quiet(TableDialect):
+        title, api, endpoints = "Quiet", "1.4", ("/v1/quiet",)
+        fields = FieldTable({"text": TEXT, "notes": FieldRow("always []", None, silent=([],)), "why": FINISH})
+        finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"stop": FinishReason.STOP}
+
+    registry = Registry(installed=[])
+    registry.register(Quiet(), "quiet")
+    for notes, expected in ([], {}), ([1], {"notes": [1]}), (None, {"notes": None}):
+        response = normalize({"text": "Hi", "notes": notes, "why": "stop"}, "quiet", registry=registry)
+        assert (response.text, response.metadata.extensions) == ("Hi", expected)
