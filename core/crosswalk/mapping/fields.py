@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from inspect import getmembers_static, signature
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, cast
@@ -39,7 +40,7 @@ from crosswalk.wire import chat
 
 
 class Said:
-    """What one object of an event says. A row's function adds to it.
+    """What one object of an event says. A row's function adds to it, or to more in a subclass of its dialect's own.
 
     Attributes:
         text: its text, ``None`` without any; likewise its reasoning and its refusal.
@@ -79,8 +80,8 @@ class Said:
             raise self.error
 
 
-Take: TypeAlias = Callable[[dict[str, Any], str, Said, MappingState], object]
-"""Takes the value under a key of an object, by ``take_…`` or ``accept_…``, and adds what it says."""
+Take: TypeAlias = Callable[[dict[str, Any], str, Any, MappingState], object]
+"""Takes the value under a key of an object, by ``take_…`` or ``accept_…``, and adds what it says to the :class:`Said`."""
 Level: TypeAlias = tuple[tuple[str, Take], ...]
 
 
@@ -95,6 +96,12 @@ def _is_take(row: FieldRow, _: object, take: Any) -> None:
 _TAKEN: Final = ("holder", "key", "said", "state")
 
 
+def _are_tables(row: FieldRow, _: object, tables: Any) -> None:
+    _check_map(
+        f"inside, of the row {row.place!r},", tables, FieldTable, "{'say': FieldTable({'text': TEXT})}"
+    )
+
+
 @attrs.frozen(eq=False)
 class FieldRow:
     """The row of a field.
@@ -102,13 +109,17 @@ class FieldRow:
     Attributes:
         place: the canonical field, for people.
         take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``.
+        inside: the tables of what is inside the value, by its type. The function reads it by one of them.
 
     Raises:
-        TypeError: *take* is no function of four arguments.
+        TypeError: *take* is no function of four arguments, or *inside* has other values than tables.
     """
 
     place: str
     take: Take | None = attrs.field(repr=False, validator=_is_take)
+    inside: Mapping[str, FieldTable] = attrs.field(
+        default=MappingProxyType({}), repr=False, validator=_are_tables
+    )
 
 
 class FieldTable:
@@ -125,6 +136,7 @@ class FieldTable:
     Attributes:
         rows: the same.
         text_paths: the paths of texts, for ``ProviderInfo``.
+        read: takes the rows from an object of an event, but for the counts, and adds what they say to a ``Said``.
 
     Raises:
         TypeError: a row is none.
@@ -148,7 +160,11 @@ class FieldTable:
                     )
                 count_paths.setdefault(row.place.rpartition(".")[2], []).append(_steps(path))
         self._count_paths = CountPaths(count_paths)
-        self._level = _level({_steps(path): row.take for path, row in rows.items() if row.take is not None})
+        level = _level({_steps(path): row.take for path, row in rows.items() if row.take is not None})
+        has_places = bool(level) and level[0][0][0] == "["
+        self.read: Callable[[Any, Said, MappingState], None] = partial(
+            _read_places if has_places else _read, level
+        )
         self._keys = frozenset(_steps(path).partition(".")[0].removesuffix("[]") for path in rows)
 
     def knows(self, event: Any) -> bool:
@@ -163,7 +179,7 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        _read(event if isinstance(event, list) else require_object(event), self._level, event_said, state)
+        self.read(event if isinstance(event, list) else require_object(event), event_said, state)
         return event_said.speak()
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
@@ -237,7 +253,7 @@ def _inside(key: str, level: Level) -> Take:
     def take_inner(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         inner = take_object(holder, key)
         if inner:
-            _read(inner, level, said, state)
+            _read(level, inner, said, state)
             if not inner:
                 del holder[key]
 
@@ -245,7 +261,7 @@ def _inside(key: str, level: Level) -> Take:
         array = holder[key]
         if not isinstance(array, list | None):
             raise wrong_type(holder, key, "array")
-        _read(array or [], level, said, state)
+        _read_places(level, array or [], said, state)
 
     def take_each(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         items: Any = holder[key] or []
@@ -255,7 +271,7 @@ def _inside(key: str, level: Level) -> Take:
             raise wrong_type(holder, key, "array of arrays")
         for item in items:
             item_said = Said()
-            _read(item, level, item_said, state)
+            (_read_places if has_places else _read)(level, item, item_said, state)
             item_error, item_said.error = item_said.error, None
             said.deltas += item_said.speak()
             said.error = said.error or item_error
@@ -264,18 +280,21 @@ def _inside(key: str, level: Level) -> Take:
     return take_each if key.endswith("[]") else take_places if has_places else take_inner
 
 
-def _read(holder: Any, level: Level, said: Said, state: MappingState) -> None:
-    fields = _cells(holder) if isinstance(holder, list) else holder
+def _read(level: Level, holder: Any, said: Said, state: MappingState) -> None:
     for key, take in level:
-        if key in fields:
+        if key in holder:
             try:
-                take(fields, key, said, state)
+                take(holder, key, said, state)
             except MappingError as error:  # what is beside it is as valid
                 said.error = said.error or error
-    if fields is not holder:
-        _put_back(holder, fields)
-        if said.error is not None and said.error.__dict__.get("container") is fields:
-            said.error.__dict__["container"] = holder
+
+
+def _read_places(level: Level, array: list[Any], said: Said, state: MappingState) -> None:
+    cells = _cells(array)
+    _read(level, cells, said, state)
+    _put_back(array, cells)
+    if said.error is not None and said.error.__dict__.get("container") is cells:
+        said.error.__dict__["container"] = array
 
 
 def _words(name: str) -> Take:
@@ -295,9 +314,13 @@ def _origin(name: str) -> Take:
     """Return the function for the state's id or model. A value that differs from the first stays."""
 
     def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-        value: Any = take_string(holder, key)
-        state.identify(**{name: value})
-        if value and value != getattr(state, name):
+        value: Any = holder[key]
+        known = getattr(state, name)
+        if type(value) is str and (known is None or value in ("", known)):  # nearly always
+            setattr(state, name, known or value or None)
+            del holder[key]
+        elif value := take_string(holder, key):
+            state.has_other_ids |= name == "id"
             holder[key] = value
 
     return take
@@ -344,7 +367,14 @@ def count(name: str) -> FieldRow:
 
 def same(known: Any) -> FieldRow:
     """The row of a value that is always *known* and says nothing. Another value stays."""
-    return FieldRow(f"always {known}", lambda holder, key, said, state: take_same(holder, key, known))
+
+    def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        if type(known) is str and holder[key] == known:
+            del holder[key]
+        else:
+            take_same(holder, key, known)
+
+    return FieldRow(f"always {known}", take)
 
 
 def calls(
@@ -380,12 +410,16 @@ def calls(
 
 
 def stated_rows(dialect: object) -> list[Mapping[str, FieldRow]]:
-    """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes.
+    """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes, or in a mapping there.
+    Where types have tables of their own inside a row, there are rows for each type.
 
     An :class:`OpenAIChatDialect` reads without a table, and states the same facts: a mapping of rows for its messages, one
     for its deltas, and one for the texts of ``/v1/completions`` if that is one of its endpoints.
     """
-    stated = [table.rows for _, table in getmembers_static(dialect) if isinstance(table, FieldTable)]
+    stated: list[Mapping[str, FieldRow]] = []
+    for _, value in getmembers_static(dialect):
+        for table in value.values() if isinstance(value, Mapping) else (value,):
+            stated += _by_type(table.rows) if isinstance(table, FieldTable) else ()
     if not isinstance(dialect, OpenAIChatDialect):
         return stated
     counts = {
@@ -400,6 +434,20 @@ def stated_rows(dialect: object) -> list[Mapping[str, FieldRow]]:
         choice = {f"choices[].{path}": row for path, row in {**part, "finish_reason": FINISH}.items()}
         stated.append({"id": ID, "model": MODEL, "created": CREATED, **choice, **counts})
     return stated
+
+
+def _by_type(rows: Mapping[str, FieldRow]) -> Iterator[Mapping[str, FieldRow]]:
+    """Yield *rows* with those inside one of them, once for each type, or just *rows* if no row has tables inside."""
+    inner = [
+        (path, inner)
+        for path, row in rows.items()
+        for table in row.inside.values()
+        for inner in _by_type(table.rows)
+    ]
+    for path, inner_rows in inner:
+        yield {**rows, **{f"{path}.{inner_path}": row for inner_path, row in inner_rows.items()}}
+    if not inner:
+        yield rows
 
 
 _CHAT_ROWS: Final = {
