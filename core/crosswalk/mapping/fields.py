@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from inspect import getmembers_static, signature
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
@@ -108,7 +109,8 @@ class FieldRow:
 
     Attributes:
         place: the canonical field, for people.
-        take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``.
+        take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``, and in rows that
+            state what is read without a table.
         inside: the tables of what is inside the value, by its type. The function reads it by one of them.
 
     Raises:
@@ -413,13 +415,11 @@ def stated_rows(dialect: object) -> list[Mapping[str, FieldRow]]:
     """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes, or in a mapping there.
     Where types have tables of their own inside a row, there are rows for each type.
 
-    An :class:`OpenAIChatDialect` reads without a table, and states the same facts: a mapping of rows for its messages, one
-    for its deltas, and one for the texts of ``/v1/completions`` if that is one of its endpoints.
+    A dialect that reads without a table may state the same facts as mappings of rows. An :class:`OpenAIChatDialect` states
+    a mapping of rows for its messages, one for its deltas, and one for the texts of ``/v1/completions`` if that is one of
+    its endpoints.
     """
-    stated: list[Mapping[str, FieldRow]] = []
-    for _, value in getmembers_static(dialect):
-        for table in value.values() if isinstance(value, Mapping) else (value,):
-            stated += _by_type(table.rows) if isinstance(table, FieldTable) else ()
+    stated = [rows for _, value in getmembers_static(dialect) for rows in _rows_in(value)]
     if not isinstance(dialect, OpenAIChatDialect):
         return stated
     counts = {
@@ -434,6 +434,15 @@ def stated_rows(dialect: object) -> list[Mapping[str, FieldRow]]:
         choice = {f"choices[].{path}": row for path, row in {**part, "finish_reason": FINISH}.items()}
         stated.append({"id": ID, "model": MODEL, "created": CREATED, **choice, **counts})
     return stated
+
+
+def _rows_in(value: Any) -> Iterator[Mapping[str, FieldRow]]:
+    """Yield the rows of *value*: a table, a mapping of rows, or a mapping of either by type. None of anything else."""
+    if isinstance(value, FieldTable):
+        yield from _by_type(value.rows)
+    elif isinstance(value, Mapping):
+        rows = {path: row for path, row in value.items() if isinstance(row, FieldRow)}
+        yield from (rows,) if rows else chain.from_iterable(map(_rows_in, value.values()))
 
 
 def _by_type(rows: Mapping[str, FieldRow]) -> Iterator[Mapping[str, FieldRow]]:

@@ -13,6 +13,7 @@ import attrs
 
 from crosswalk.codec import from_json, to_json
 from crosswalk.errors import CrosswalkError
+from crosswalk.mapping.fields import FieldRow, same
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing import answers, evidence, lossless, pairing, requests, texts, values
@@ -20,10 +21,12 @@ from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differe
 from crosswalk.testing.case import Case, Tally, reader_options
 from crosswalk.testing.perturbation import (
     EXCEPTIONS,
+    MISSING,
     SHARED_STATE,
     KnownException,
     Leaf,
     Problem,
+    at,
     outcome,
     read_exceptions,
     replaced,
@@ -111,13 +114,20 @@ def rows_hold(case: Case) -> Iterator[Problem]:
     kinds = ("text", "reasoning", "refusal", *(("id", "model") if len(case.events) == 1 else ()))
     for rows in evidence.rows_of(case.mapper):
         places = {path: row.place for path, row in rows.items() if row.place in kinds or _is_count(row.place)}
-        said = {path: _leaves_of_row(path, leaves_by_path) for path in places}
+        said = {
+            path: [
+                leaf for leaf in _leaves_of_row(path, leaves_by_path) if _fits(case.events, leaf, path, rows)
+            ]
+            for path in places
+        }
+        spoken = [leaf for path in places if places[path] == "text" for leaf in said[path]]
+        if not spoken:
+            continue
         silent_events = case.events
         for leaf in chain.from_iterable(said.values()):
             silent_events = replaced(silent_events, leaf, None)
         silent, first_leaves = case.map(silent_events), dict[str, Leaf]()
-        spoken = [leaf for path in places if places[path] == "text" for leaf in said[path]]
-        if not spoken or silent.response is None or _said(silent.response, "text"):
+        if silent.response is None or _said(silent.response, "text"):
             continue
         counted = {leaf.event for path in places if _is_count(places[path]) for leaf in said[path]}
         # Several reports are sums, and what something else counts may replace a report.
@@ -153,6 +163,16 @@ def _is_count(place: str) -> bool:
 def _leaves_of_row(path: str, leaves_by_path: Mapping[str, list[Leaf]]) -> list[Leaf]:
     pattern = re.compile(re.escape(path).replace(r"\[\]", r"\[\d+\]"))
     return [leaf for one, leaves in leaves_by_path.items() if pattern.fullmatch(one) for leaf in leaves]
+
+
+def _fits(events: list[Any], leaf: Leaf, path: str, rows: Mapping[str, FieldRow]) -> bool:
+    """Whether the object of *leaf*, at the *path* of one of *rows*, has their constants, such as that of its type."""
+    for other, row in rows.items():
+        if row.place.startswith("always ") and other.rpartition(".")[0] == path.rpartition(".")[0]:
+            value = at(events[leaf.event], (*leaf.path[:-1], other.rpartition(".")[2]))
+            if value is not MISSING and row.place != same(value).place:
+                return False
+    return True
 
 
 _LAWS_OF_ROWS: Final = (

@@ -254,6 +254,16 @@ def test_the_tables_of_types_are_shown_as_one(run: Run) -> None:
     assert [places[path] for path in paths] == ["reasoning", "tool_calls", "text", "finish_reason"]
 
 
+def test_a_path_of_several_types_has_all_its_places(run: Run) -> None:
+    shown = run("table", "openai_responses", ROOT / "tests/captures/openai_responses").out
+    shown = shown.partition("\nFields of ResponsesDialect\n")[2]
+    delta = next(row for row in shown.splitlines() if row.startswith("delta "))
+    places = {place.strip(", ") for place in delta.split()[1:-1]}
+    assert places == {"text", "refusal", "reasoning", "tool_calls", "segments"}
+    assert "\nobject " in shown
+    assert "\ntype " not in shown  # its place would be all types
+
+
 class Rowless:
     """A plugin that reads without a table."""
 

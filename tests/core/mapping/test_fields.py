@@ -579,6 +579,17 @@ def test_the_rows_of_each_type_are_stated_apart() -> None:
     ]
 
 
+def test_a_dialect_without_a_table_may_state_rows_by_type() -> None:
+    class Stating:
+        finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"stop": FinishReason.STOP}
+        rows: ClassVar[Mapping[str, Mapping[str, FieldRow]]] = {
+            "whole": {"text": TEXT},
+            "piece": {"delta": TEXT, "why": FieldRow("finish_reason", None)},
+        }
+
+    assert stated_rows(Stating()) == [*Stating.rows.values()]
+
+
 @pytest.mark.parametrize("inside", [7, {"say": TEXT}])
 def test_inside_a_row_are_tables(inside: Any) -> None:
     with pytest.raises(TypeError, match="inside, of the row 'segments', gives a FieldTable"):

@@ -426,3 +426,32 @@ def test_a_row_is_tried_in_a_value_of_its_type() -> None:
     problems = found(Typed(), TYPED)
     assert problems[0].endswith("parts[1].aside: its row says refusal, and it is not read as that"), problems
     assert not any("parts[0]" in problem for problem in problems), problems
+
+
+class Stating:
+    """A wire read without a table, which states rows of events that differ in their type alone."""
+
+    rows: ClassVar[dict[str, dict[str, FieldRow]]] = {
+        "words": {"type": same("words"), "delta": TEXT, "used.in": count("prompt_tokens")},
+        "idea": {"type": same("idea"), "delta": REASONING},
+    }
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        state.take_identity(event, id="run")
+        words = take_string(event, "delta") or ""
+        is_idea = take_string(event, "type") == "idea"
+        yield ResponseDelta(reasoning_delta=words) if is_idea else ResponseDelta(content_delta=words)
+        if event.pop("end", False):
+            yield ResponseDelta(finish_reason=FinishReason.STOP)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        return Heron.fields.map_usage(event, state)
+
+
+@pytest.mark.parametrize("type", [b"", b'"type":"words",'])
+def test_a_row_with_a_constant_beside_it_is_of_events_with_it(type: bytes) -> None:
+    """The last event has thoughts at the path of the text."""
+    body = b'{"run":"r1",%s"delta":"Hi"}\n{"type":"idea","delta":"Hm","end":true}\n' % type
+    assert found(Stating(), attrs.evolve(STREAM, body=body)) == []
