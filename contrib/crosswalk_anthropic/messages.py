@@ -327,14 +327,16 @@ def _take_piece(event: dict[str, Any], key: str, said: MessageSaid, state: Mappi
         if block.kind not in BLOCKS and not wire.is_known_block(block.kind):
             return
     delta = event[key]
-    kind = take_string(delta, "type") or ""
-    table = PIECES.get(kind)
-    if table is None:
+    kind = delta.get("type")
+    if type(kind) is str and kind in PIECES:
+        del delta["type"]
+    else:
+        kind = take_string(delta, "type") or ""
         raise UnknownEventError(f"a piece of a block of an unknown type ({kind[:60] or 'no type'})")
     if block is None:
         number = len(message.known) if index is None else index
         message.current = message.open(number, wire.PIECES[kind].block)
-    table.read(delta, said, state)
+    PIECES[kind].read(delta, said, state)
 
 
 def _take_details(part: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
