@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final
 
 from crosswalk.plugins import (
     CREATED,
-    FINISH,
     ID,
     MODEL,
     TEXT,
@@ -346,7 +345,7 @@ def _take_details(part: dict[str, Any], key: str, said: MessageSaid, state: Mapp
         said.deltas.append(ResponseDelta(segment=_refusal(details)))
 
 
-def _take_reason(part: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+def _take_reason(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
     """Take why the model stopped. After that, only ``message_stop`` comes."""
     said.deltas += take_end(part, key, state)
 
@@ -590,7 +589,7 @@ class CompletionsDialect:
             "model": MODEL,
             "created": CREATED,
             "completion": TEXT,
-            "stop_reason": FINISH,
+            "stop_reason": _ENDING["stop_reason"],
             **_METRICS,
         }
     )
