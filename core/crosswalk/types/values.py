@@ -267,8 +267,7 @@ def maker(cls: type[T], *names: str) -> Callable[..., T]:
 
     def make(*values: Any) -> T:
         instance = _new(cls)
-        for setter, value in zip(setters, values + more_values, strict=True):
-            setter(instance, value)
+        any(map(call, setters, repeat(instance), values + more_values))  # each gives None
         return instance
 
     return make
