@@ -753,8 +753,8 @@ class Reader:
         if not state.has_json_extensions:
             raise mapper.broken("it left in the extensions what is not JSON")
         draft = state.choices.get(0) if len(state.choices) == 1 else None
-        ends_with_text = draft is not None and draft.open is _TEXT and draft.text[0]  # as most do
-        if state.usage is not None and not ends_with_text:
+        is_told = draft is not None and (draft.has_calls or (draft.open is _TEXT and draft.text[0]))
+        if state.usage is not None and not is_told:  # most answers say something
             self._note_unread()
         try:
             last_deltas = final_deltas(state, self._delivery)
