@@ -78,7 +78,13 @@ class Delivery:
 
     Args:
         state: the state of the answer.
+
+    Attributes:
+        is_watched: whether anybody looks at the deltas. If not, they carry neither counts nor extensions, which the state
+            has.
     """
+
+    is_watched = True
 
     def __init__(self, state: MappingState) -> None:
         self._state = state
@@ -98,6 +104,10 @@ class Delivery:
             changes: the event's changes to the extensions, which contain them already.
         """
         state = self._state
+        if not self.is_watched:
+            if usage is not None:
+                state.report(usage)
+            usage, changes = None, {}
         is_undelivered = usage is not None and state.usage is not self._delivered_usage
         if len(deltas) == 1 and not is_undelivered and _is_bare(delta := deltas[0]):  # most events
             if usage is not None:

@@ -470,8 +470,8 @@ class Reader:
         Raises:
             MappingError: as from :meth:`read` and :meth:`finish`.
         """
-        for _ in self.read_whole(answer):
-            pass
+        self._delivery.is_watched = False
+        drain(self.read_whole(answer))
         if self._decode is None:  # a single document, of which nothing is left
             self._end()
             return self._complete()
