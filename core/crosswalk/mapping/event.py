@@ -693,13 +693,15 @@ def keep_repeated_keys(deltas: list[ResponseDelta], source: bytes) -> None:
 
     The parser keeps the last value of such a key, and who reads the arguments could not know that there was another.
     """
-    argument_texts = {
-        number: text for number, delta in enumerate(deltas) if (text := _whole_arguments(delta))
-    }
+    argument_texts: dict[int, str] = {}
+    for number, delta in enumerate(deltas):
+        text = _whole_arguments(delta)
+        if text is not None:
+            argument_texts[number] = text
     if len(argument_texts) <= _FEW_CALLS:
-        argument_texts = {
-            number: text for number, text in argument_texts.items() if source.find(orjson.dumps(text)) < 0
-        }
+        for number, text in [*argument_texts.items()]:
+            if source.find(orjson.dumps(text)) >= 0:
+                del argument_texts[number]
     if not argument_texts or not may_repeat_keys(source):
         return
     try:
