@@ -451,7 +451,7 @@ class Reader:
             MappingError: as from :meth:`read`.
         """
         limits = self._options.limits
-        is_document = answer.startswith(b"{") and answer.endswith(b"}") and len(answer) <= limits.total_bytes
+        is_document = answer[:1] + answer[-1:] == b"{}" and len(answer) <= limits.total_bytes
         if is_document and self._error_decoder is None and self._open is None:
             try:
                 event = load_event(answer, limits)

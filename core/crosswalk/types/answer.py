@@ -409,6 +409,7 @@ _WHOLES_BY_DETAIL: Final = {
     "cache_write_1h_tokens": "cache_write_tokens",
 }
 """The same for the details."""
+_STRING_TYPE: Final = frozenset({str})
 _TEXT_TYPES: Final = frozenset({str, NoneType})
 _ZERO: Final = timedelta(0)
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
@@ -577,7 +578,9 @@ class AnswerDraft:
         id = self.id or self.id_factory()
         # A plugin may set any of these itself.
         is_checked = (
-            self.is_checked and type(id) is type(model) is str and set(map(type, provenance)) <= {str}
+            self.is_checked
+            and type(id) is type(model) is str
+            and _STRING_TYPE.issuperset(map(type, provenance))
         )
         is_checked = is_checked and type(usage) is UsageInfo
         metadata = (_METADATA_MAKER if is_checked else _checked_metadata)(

@@ -562,7 +562,7 @@ class RawEvents(Sequence[Any]):
 
     def __init__(self, frames: Iterable[bytes] = ()) -> None:
         self._frames = tuple(frames) if type(frames) is list else as_tuple(frames)
-        if not set(map(type, self._frames)) <= _FRAME_TYPES:
+        if not _FRAME_TYPES.issuperset(map(type, self._frames)):
             raise ResponseValidationError("raw events must be bytes")
 
     @property
