@@ -155,9 +155,15 @@ class Delivery:
             self._add(delta, delivered_deltas)
         return delivered_deltas
 
-    def final(self, choice: int, end: End, segment: Segment | None = None) -> ResponseDelta:
-        """Deliver the last delta of *choice*. The one of the first choice carries usage and late extensions."""
+    def final(self, choice: int, end: End, segment: Segment | None = None) -> list[ResponseDelta]:
+        """End *choice* and return its last delta, if anybody looks. That of the first has usage and late extensions."""
         state = self._state
+        draft = state.choices.get(choice) or state.choice(choice)
+        draft.finish, draft.raw_finish = end.reason, end.finish_word
+        if segment is not None:
+            draft.insert(segment)
+        if not self.is_watched:
+            return []
         late_extensions: dict[str, Any] = {}
         if choice == 0:
             late_extensions = self._late_extensions
@@ -173,11 +179,7 @@ class Delivery:
             adopted(late_extensions) if late_extensions else EMPTY_OBJECT,
         )
         state.delta_count += 1
-        draft = state.choices.get(choice) or state.choice(choice)
-        draft.finish, draft.raw_finish = end.reason, end.finish_word
-        if segment is not None:
-            draft.insert(segment)
-        return delta
+        return [delta]
 
     def _deliver_changes(self, changes: dict[str, Any], delivered_deltas: list[ResponseDelta]) -> None:
         """Deliver extensions without a delta. Those that arrive after the end wait for the final delta."""
@@ -357,14 +359,13 @@ def missing(state: MappingState, mapper: Mapper) -> str | None:
 
 def final_deltas(state: MappingState, delivery: Delivery) -> list[ResponseDelta]:
     """Deliver the last delta of each choice. The one of the first choice comes last and completes the answer."""
-    last_deltas = []
+    last_deltas: list[ResponseDelta] = []
     for position, choice in enumerate(state.others if len(state.choices) > 1 else ()):
         end = _settle(state, choice, f"alternatives[{position}].finish_reason")
-        last_deltas.append(delivery.final(choice, end))
+        last_deltas += delivery.final(choice, end)
     end = _settle(state, 0, "finish_reason")
     segment = _segment(state, end) if end.reason is _ERROR else None
-    last_deltas.append(delivery.final(0, end, segment))
-    return last_deltas
+    return [*last_deltas, *delivery.final(0, end, segment)]
 
 
 def _settle(state: MappingState, choice: int, path: str) -> End:
@@ -396,11 +397,11 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
             return end
     finish_word = None if end is None else end.finish_word
     if end is not None and end.unmapped:
-        state.note(path, Provenance.UNMAPPED)
+        state.provenance[path] = Provenance.UNMAPPED
     elif finish_word in state.vague_words:
-        state.note(path, Provenance.ABSENT)
+        state.provenance[path] = Provenance.ABSENT
     elif end is None or reason is not end.reason or is_without_call or finish_word == "":
-        state.note(path, Provenance.DERIVED)
+        state.provenance[path] = Provenance.DERIVED
     return End(reason, finish_word)
 
 
