@@ -48,14 +48,12 @@ from crosswalk.types.json import (
     PIECES,
     Arrays,
     FrozenObject,
-    MergeRules,
     adds_up,
     adopted,
     copy_json,
     dump_json,
     may_repeat_keys,
     merge,
-    merge_rules,
     thaw,
 )
 from crosswalk.types.usage import Provenance, UsageInfo
@@ -84,9 +82,8 @@ class Delivery:
             has.
     """
 
-    is_watched = True
-
     def __init__(self, state: MappingState) -> None:
+        self.is_watched = True
         self._state = state
         self._delivered_usage: UsageInfo | None = None
         self._late_extensions: dict[
@@ -454,7 +451,6 @@ class EventMapper:
         self._state = state
         self._unknown_policy = unknown
         self._note_unknown = note_unknown
-        self._rules: MergeRules = merge_rules(mapper.info.pieces, mapper.info.cumulative)
         self.may_switch = bool(mapper.info.speaks)
         self._is_first = True
         self._last_residue: bytes | None = None
@@ -483,7 +479,7 @@ class EventMapper:
             try:
                 if residue and self._is_first:
                     self._is_first = self.is_settled = False
-                    return usage, state.extend(residue, self._rules)
+                    return usage, state.extend(residue, self.mapper.rules)
                 return usage, self._extend(residue) if residue else residue
             except RecursionError:  # over several events
                 raise self.mapper.broken("it left in the extensions a value that holds itself") from None
@@ -503,7 +499,7 @@ class EventMapper:
     def extend(self, residue: dict[str, Any]) -> dict[str, Any]:
         """Add *residue* to the extensions and return what changed."""
         self._last_residue = None
-        return self._state.extend(residue, self._rules)
+        return self._state.extend(residue, self.mapper.rules)
 
     def forget_residue(self) -> None:
         """Say that the extensions changed since the last event."""
@@ -515,9 +511,7 @@ class EventMapper:
         """Return the event's counts and its residue. Its deltas are appended to *deltas*."""
         if self.may_switch and (chosen_mapper := self.mapper.dialect_of(event)) is not None:
             self.may_switch = False
-            if chosen_mapper is not self.mapper:
-                info = chosen_mapper.info
-                self.mapper, self._rules = chosen_mapper, merge_rules(info.pieces, info.cumulative)
+            self.mapper = chosen_mapper
         state, mapper, ends = self._state, self.mapper, self._state.ends
         is_wire = type(source) is bytes
         empty_containers_sent = {} if is_wire and not may_hold_empty(source) else empty_containers(event)
@@ -577,7 +571,7 @@ class EventMapper:
         container_ids = {id(container) for container, _ in notes}
         location_by_id = {
             id(location.value): location
-            for location in self._state.placed(residue, self._rules)
+            for location in self._state.placed(residue, self.mapper.rules)
             if id(location.value) in container_ids
         }
         for container, key in notes:
@@ -594,8 +588,8 @@ class EventMapper:
         encoded_residue = _as_bytes(residue) if len(residue) > 1 else None
         if encoded_residue is not None and encoded_residue == self._last_residue:
             return {}
-        changes = self._state.extend(residue, self._rules)
-        has_pieces = self._state.has_mixed_arrays or adds_up(residue, self._rules)
+        changes = self._state.extend(residue, self.mapper.rules)
+        has_pieces = self._state.has_mixed_arrays or adds_up(residue, self.mapper.rules)
         self.is_settled = self.is_settled and not has_pieces
         self._last_residue = None if encoded_residue is None or has_pieces else encoded_residue
         return changes
