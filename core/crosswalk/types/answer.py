@@ -535,7 +535,7 @@ class AnswerDraft:
         except TypeError as error:
             return "ecursion" in str(error) and is_finite(self._extensions)
         # orjson writes null for NaN and infinity.
-        return b"null" not in encoded or not _holds_non_finite(self._extensions)
+        return encoded.find(b"null") < 0 or not _holds_non_finite(self._extensions)
 
     def response(
         self,
