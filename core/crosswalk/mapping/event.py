@@ -695,7 +695,7 @@ def keep_repeated_keys(deltas: list[ResponseDelta], source: bytes) -> None:
             argument_texts[number] = text
     if len(argument_texts) <= _FEW_CALLS:
         for number, text in [*argument_texts.items()]:
-            if source.find(orjson.dumps(text)) >= 0 or _is_as_written(text, source):
+            if source.rfind(orjson.dumps(text)) >= 0 or _is_as_written(text, source):
                 del argument_texts[number]
     if not argument_texts or not may_repeat_keys(source):
         return
@@ -715,8 +715,8 @@ def _is_as_written(text: str, source: bytes) -> bool:
     written = text.encode()
     key = written[1 : written.find(b'"', 2) + 1]
     # A key can be written in another way with \u, or with \/ if it has a slash.
-    is_plain = source.find(b"\\u") < 0 and key.find(b"/") < 0
-    return is_plain and source.find(written) >= 0 and source.count(key) == 1
+    is_plain = source.rfind(b"\\u") < 0 and key.find(b"/") < 0
+    return is_plain and source.rfind(written) >= 0 and source.count(key) == 1
 
 
 def _whole_arguments(delta: ResponseDelta) -> str | None:
