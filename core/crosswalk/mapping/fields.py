@@ -296,8 +296,10 @@ def _origin(name: str) -> Take:
 
     def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         value: Any = take_string(holder, key)
+        if not value or value == (first_value := getattr(state, name)):
+            return
         state.identify(**{name: value})
-        if value and value != getattr(state, name):
+        if first_value is not None:
             holder[key] = value
 
     return take
