@@ -47,9 +47,11 @@ class Said:
         calls: its tool calls, or fragments of them.
         finish: its finish word, ``""`` for an end without a word, or ``None`` if the answer goes on.
         deltas: other deltas, such as those of segments, between its calls and its end.
+        choice: the number of the answer that says it.
         error: the first error. It is raised when all the rest has been read.
     """
 
+    choice = 0
     text: str | None = None
     reasoning: str | None = None
     refusal: str | None = None
@@ -66,15 +68,19 @@ class Said:
         text, reasoning, refusal = self.text or None, self.reasoning or None, self.refusal or None
         if refusal or self.logprobs:
             yield ResponseDelta(
-                content_delta=text, reasoning_delta=reasoning, refusal_delta=refusal, logprobs=self.logprobs
+                content_delta=text,
+                reasoning_delta=reasoning,
+                refusal_delta=refusal,
+                logprobs=self.logprobs,
+                choice=self.choice,
             )
         elif text or reasoning:
-            yield said(text, reasoning)
+            yield said(text, reasoning, choice=self.choice)
         for call in self.calls:
-            yield said(None, None, call)
+            yield said(None, None, call, choice=self.choice)
         yield from self.deltas
         if self.finish is not None:
-            yield ended(self.finish)
+            yield ended(self.finish, choice=self.choice)
         if self.error is not None:
             raise self.error
 
@@ -168,11 +174,15 @@ class FieldTable:
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
+        return counted(self.accept_counts(event), state)
+
+    def accept_counts(self, event: Any) -> dict[str, int]:
+        """Take the counts from *event*, by name, for ``counted``. Mistyped ones stay, and are noted."""
         holder = _cells(event) if isinstance(event, list) else event
         counts = self._count_paths.accept(holder)
         if holder is not event:
             _put_back(event, holder)
-        return counted(counts, state)
+        return counts
 
 
 _PATH: Final = pattern(r"(\[\d+\]|[^.\[\]]+)(\[\d*\])*(\.[^.\[\]]+(\[\d*\])*)*")
@@ -255,6 +265,7 @@ def _inside(key: str, level: Level) -> Take:
             raise wrong_type(holder, key, "array of arrays")
         for item in items:
             item_said = Said()
+            item_said.choice = said.choice
             _read(item, level, item_said, state)
             item_error, item_said.error = item_said.error, None
             said.deltas += item_said.speak()
@@ -373,7 +384,9 @@ def calls(
             inner = call if function is None else take_object(call, function) or {}
             text, is_whole = take_arguments(inner, arguments)
             said.calls.append(
-                state.take_tool_call(call, inner, arguments=text, id=id, name=name, whole=is_whole)
+                state.take_tool_call(
+                    call, inner, arguments=text, id=id, name=name, choice=said.choice, whole=is_whole
+                )
             )
 
     return FieldRow("tool_calls", take_calls)
