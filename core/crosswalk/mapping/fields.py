@@ -169,8 +169,12 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        _read(event if isinstance(event, list) else require_object(event), self._level, event_said, state)
+        self.read(event, event_said, state)
         return event_said.speak()
+
+    def read(self, event: Any, said: Said, state: MappingState) -> None:
+        """Take all but the counts from *event*, and add what it says to *said*, for a plugin that knows more of it."""
+        _read(event if isinstance(event, list) else require_object(event), self._level, said, state)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
