@@ -127,9 +127,10 @@ class FieldTable:
         rows: by path, such as ``message.content`` or ``output[].text``. In an array each object speaks for itself.
             ``[2]`` is the third item of an array, as in ``rows[][2]``, or of an event that is one. Counts are only read in
             objects, and at a place of the event itself.
+        at: the path of the objects in the event that it reads, such as ``output.choices[]``, if it is not the event.
 
     Attributes:
-        rows: the same.
+        rows: the same, by their path in the event.
         text_paths: the paths of texts, for ``ProviderInfo``.
 
     Raises:
@@ -137,13 +138,14 @@ class FieldTable:
         ValueError: a path has a row and leads to others as well, or is no path, or a count is inside an array of the event.
     """
 
-    def __init__(self, rows: Mapping[str, FieldRow]) -> None:
+    def __init__(self, rows: Mapping[str, FieldRow], at: str = "") -> None:
         _check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
         for path in rows:
             if not _PATH.fullmatch(path):
                 raise ValueError(f"{path!r} is no path of a row, as in 'output[].text' or 'rows[][2]'")
-        self.rows = rows
-        text_paths = (path.replace("[]", "[0]") for path in rows if rows[path] in (TEXT, REASONING))
+        self.rows = {f"{at}.{path}": row for path, row in rows.items()} if at else rows
+        texts = (path for path, row in self.rows.items() if row in (TEXT, REASONING))
+        text_paths = (path.replace("[]", "[0]") for path in texts)
         self.text_paths = tuple(path for path in text_paths if path[0] != "[")
         count_paths: dict[str, list[str]] = {}
         for path, row in rows.items():
@@ -169,16 +171,18 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        self.read(event, event_said, state)
+        _read(event if type(event) in _CONTAINERS else require_object(event), self._level, event_said, state)
         return event_said.speak()
 
     def read(self, event: Any, said: Said, state: MappingState) -> None:
         """Take all but the counts from *event*, and add what it says to *said*, for a plugin that knows more of it."""
-        _read(event if isinstance(event, list) else require_object(event), self._level, said, state)
+        _read(event if type(event) in _CONTAINERS else require_object(event), self._level, said, state)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
-        return counted(self.accept_counts(event), state)
+        is_array = isinstance(event, list)
+        counts = self.accept_counts(event) if is_array else self._count_paths.accept(event)
+        return counted(counts, state)
 
     def accept_counts(self, event: Any) -> dict[str, int]:
         """Take the counts from *event*, by name, for ``counted``. Mistyped ones stay, and are noted."""
@@ -189,6 +193,7 @@ class FieldTable:
         return counts
 
 
+_CONTAINERS: Final = (dict, list)
 _PATH: Final = pattern(r"(\[\d+\]|[^.\[\]]+)(\[\d*\])*(\.[^.\[\]]+(\[\d*\])*)*")
 
 
@@ -310,9 +315,13 @@ def _origin(name: str) -> Take:
     """Return the function for the state's id or model. A value that differs from the first stays."""
 
     def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        known = getattr(state, name)
+        if known is not None and holder[key] == known:  # most servers repeat it in every event
+            del holder[key]
+            return
         value: Any = take_string(holder, key)
         state.identify(**{name: value})
-        if value and value != getattr(state, name):
+        if value and known is not None:
             holder[key] = value
 
     return take
@@ -359,7 +368,14 @@ def count(name: str) -> FieldRow:
 
 def same(known: Any) -> FieldRow:
     """The row of a value that is always *known* and says nothing. Another value stays."""
-    return FieldRow(f"always {known}", lambda holder, key, said, state: take_same(holder, key, known))
+
+    def take_known(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        if holder[key] is None or (type(known) is str and holder[key] == known):
+            del holder[key]
+        else:
+            take_same(holder, key, known)
+
+    return FieldRow("always empty" if known == "" else f"always {known}", take_known)
 
 
 def calls(

@@ -151,6 +151,13 @@ def test_the_items_of_an_array_may_be_answers_of_their_own() -> None:
     assert response.usage.completion_tokens == 5
 
 
+def test_a_table_may_read_objects_in_the_event() -> None:
+    table = FieldTable({"say": TEXT, "by": same(""), "no": same(None)}, at="flock[]")
+    assert list(table.rows) == ["flock[].say", "flock[].by", "flock[].no"]
+    assert [row.place for row in table.rows.values()] == ["text", "always empty", "always None"]
+    assert table.text_paths == ("flock[0].say",)
+
+
 @pytest.mark.parametrize(("status", "kind"), [(503, ErrorKind.RATE_LIMIT), (500, ErrorKind.SERVER)])
 def test_a_table_may_read_errors_by_a_hook(status: int, kind: ErrorKind) -> None:
     registry = Registry(installed=[])
