@@ -127,7 +127,8 @@ class FieldTable:
         rows: by path, such as ``message.content`` or ``output[].text``. In an array each object speaks for itself.
             ``[2]`` is the third item of an array, as in ``rows[][2]``, or of an event that is one. Counts are only read in
             objects, and at a place of the event itself.
-        at: the path of the objects in the event that it reads, such as ``output.choices[]``, if it is not the event.
+        at: the path of the objects in the event that it reads, such as ``output.choices[]``, or several. ``""`` is the
+            event itself.
 
     Attributes:
         rows: the same, by their path in the event.
@@ -138,12 +139,15 @@ class FieldTable:
         ValueError: a path has a row and leads to others as well, or is no path, or a count is inside an array of the event.
     """
 
-    def __init__(self, rows: Mapping[str, FieldRow], at: str = "") -> None:
+    def __init__(self, rows: Mapping[str, FieldRow], at: str | tuple[str, ...] = "") -> None:
         _check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
         for path in rows:
             if not _PATH.fullmatch(path):
                 raise ValueError(f"{path!r} is no path of a row, as in 'output[].text' or 'rows[][2]'")
-        self.rows = {f"{at}.{path}": row for path, row in rows.items()} if at else rows
+        places = (at,) if isinstance(at, str) else at
+        self.rows: Mapping[str, FieldRow] = {
+            f"{place}.{path}" if place else path: row for place in places for path, row in rows.items()
+        }
         texts = (path for path, row in self.rows.items() if row in (TEXT, REASONING))
         text_paths = (path.replace("[]", "[0]") for path in texts)
         self.text_paths = tuple(path for path in text_paths if path[0] != "[")
@@ -285,7 +289,7 @@ def _inside(key: str, level: Level) -> Take:
 
 
 def _read(holder: Any, level: Level, said: Said, state: MappingState) -> None:
-    fields = _cells(holder) if isinstance(holder, list) else holder
+    fields = holder if type(holder) is dict else _cells(holder)
     for key, take in level:
         if key in fields:
             try:
