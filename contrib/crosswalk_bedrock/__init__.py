@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -20,9 +20,10 @@ from crosswalk.plugins import (
     Blocks,
     CallIds,
     CitationRef,
-    CountPaths,
     ErrorInfo,
     ErrorKind,
+    FieldRow,
+    FieldTable,
     FinishReason,
     MappingState,
     Names,
@@ -31,6 +32,7 @@ from crosswalk.plugins import (
     Recognition,
     ResponseDelta,
     SafetyAnnotation,
+    Said,
     Segment,
     SegmentType,
     ServerTool,
@@ -42,6 +44,7 @@ from crosswalk.plugins import (
     accept_count,
     accept_object,
     accept_objects,
+    count,
     counted,
     error_delta,
     error_info,
@@ -110,16 +113,6 @@ ACCESS = Access(
 
 INDEX_KEY = "contentBlockIndex"
 _FILE_KEYS = ("image", "audio", "video", "document")
-_BLOCK_KEYS = {
-    "text",
-    "reasoningContent",
-    "citationsContent",
-    "citation",
-    "toolUse",
-    "toolResult",
-    *_FILE_KEYS,
-}
-"""What a block, or a piece of one, may hold; one that holds nothing of it is new."""
 DOCUMENT_TYPES = {
     "pdf": "application/pdf",
     "csv": "text/csv",
@@ -158,84 +151,104 @@ class ContentBlocks(Blocks):
     def whole(self, number: int, item: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
         """The deltas of a block that came at once."""
         block = self.open(number)
-        _note_unknown(item, state)
-        yield from self._speak(block, item)
-        if not item:
-            return
-        citations_content = take_object(item, "citationsContent")
-        if citations_content is not None:
-            # A citation comes before the words that rest on it, as in a stream.
-            for citation in accept_objects(citations_content, "citations"):
-                yield self.insert(_citation(citation))
-            for part in take_objects(citations_content, "content"):
-                yield from self.say(SegmentType.TEXT, block, take_string(part, "text"))
-        yield from self._start(block, item, state)
+        yield from self.read(BLOCK, block, item, state)
         yield from self.complete(block)
 
-    def start(self, block: Block, start: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-        """The deltas of a block's start: a tool's, its result's or a file's."""
-        _note_unknown(start, state)
-        return self._start(block, start, state)
-
-    def _start(self, block: Block, start: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-        tool_use = take_object(start, "toolUse")
-        if tool_use is not None:
-            kind = take_string(tool_use, "type")  # the owner of the call
-            if kind is not None and kind.endswith("server_tool_use"):
-                self.hold(block, "toolUse", _about(tool_use, kind))
-            else:
-                if kind not in (None, "tool_use"):
-                    tool_use["type"] = kind
-                yield self.call(block, tool_use, state, id="toolUseId")
-        tool_result = accept_object(start, "toolResult")
-        if tool_result is not None:
-            look_at(tool_result, "content", list)
-            self.hold(block, "toolResult", _about(tool_result, "tool_result"))
-        for name in _FILE_KEYS:
-            file = accept_object(start, name)
-            if file is not None:
-                self.hold(block, name, _file(file))
-
-    def delta(self, block: Block, delta: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-        """The deltas of a piece of *block*."""
-        _note_unknown(delta, state)
-        yield from self._speak(block, delta)
-        if not delta:
-            return
-        citation = accept_object(delta, "citation")
-        if citation is not None:
-            yield self.insert(_citation(citation))
-        yield from self.argue(block, take_object(delta, "toolUse") or {}, "input", state)
-        result_pieces = accept_array(delta, "toolResult")
-        if result_pieces:
-            delta.pop("toolResult", None)
-            tool_result = block.held.get("toolResult", {"type": "tool_result"})
-            tool_result["content"] = tool_result.get("content") or []
-            tool_result["content"].extend(result_pieces)
-            self.hold(block, "toolResult", tool_result)
-        image = accept_object(delta, "image")
-        if image is not None:
-            yield self.insert(_media("image", {**block.held.pop("image", {}), **_file(image)}))
+    def read(
+        self, fields: FieldTable, block: Block, part: dict[str, Any], state: MappingState
+    ) -> Iterable[ResponseDelta]:
+        """The deltas of *part*, which is *block*, its start or a piece of it, by the table of such parts."""
+        if part and part.keys().isdisjoint(_BLOCK_KEYS):
+            state.note_unknown_part()
+        said = _BlockSaid()
+        said.blocks, said.block = self, block
+        fields.read(part, said, state)
+        return said.deltas if said.error is None else said.speak()
 
     def held_segment(self, block: Block, name: str, about: dict[str, Any]) -> Segment:
         """Return the segment of a server's tool, of its result, or of a file with only its start."""
         return _media(name, about) if name in _FILE_KEYS else super().held_segment(block, name, about)
 
-    def _speak(self, block: Block, fields: dict[str, Any]) -> Iterator[ResponseDelta]:
-        """Text and reasoning of a block, or of a piece of it."""
-        if "text" in fields:
-            yield from self.say(SegmentType.TEXT, block, take_string(fields, "text"))
-        if "reasoningContent" in fields:
-            reasoning = take_object(fields, "reasoningContent") or {}
-            reasoning_text = take_object(reasoning, "reasoningText") or reasoning  # a piece has it at once
-            yield from self.say(SegmentType.REASONING, block, take_string(reasoning_text, "text"))
-            yield from self.keep(block, "signature", take_string(reasoning_text, "signature"))
-            yield from self.keep(block, "encrypted", take_string(reasoning, "redactedContent"))
+
+class _BlockSaid(Said):
+    """What a block says, or its start or a piece of it."""
+
+    blocks: ContentBlocks
+    block: Block
 
 
-def _note_unknown(block: dict[str, Any], state: MappingState) -> None:
-    if block and block.keys().isdisjoint(_BLOCK_KEYS):
-        state.note_unknown_part()
+def _say(fields: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    said.deltas += said.blocks.say(SegmentType.TEXT, said.block, take_string(fields, key))
+
+
+def _reason(fields: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    reasoning, blocks, block = take_object(fields, key) or {}, said.blocks, said.block
+    text = take_object(reasoning, "reasoningText") or reasoning  # a piece has it at once
+    said.deltas += blocks.say(SegmentType.REASONING, block, take_string(text, "text"))
+    said.deltas += blocks.keep(block, "signature", take_string(text, "signature"))
+    said.deltas += blocks.keep(block, "encrypted", take_string(reasoning, "redactedContent"))
+
+
+def _say_cited(item: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    """A citation comes before the words that rest on it, as in a stream."""
+    citations_content = take_object(item, key) or {}
+    for citation in accept_objects(citations_content, "citations"):
+        said.deltas.append(said.blocks.insert(_citation(citation)))
+    for part in take_objects(citations_content, "content"):
+        _say(part, "text", said, state)
+
+
+def _cite(delta: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    citation = accept_object(delta, key)
+    if citation is not None:
+        said.deltas.append(said.blocks.insert(_citation(citation)))
+
+
+def _call(start: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    tool_use = take_object(start, key)
+    if tool_use is None:
+        return
+    kind = take_string(tool_use, "type")  # the owner of the call
+    if kind is not None and kind.endswith("server_tool_use"):
+        said.blocks.hold(said.block, key, _about(tool_use, kind))
+    else:
+        if kind not in (None, "tool_use"):
+            tool_use["type"] = kind
+        said.deltas.append(said.blocks.call(said.block, tool_use, state, id="toolUseId"))
+
+
+def _argue(tool_use: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    said.deltas += said.blocks.argue(said.block, tool_use, key, state)
+
+
+def _hold_result(start: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    tool_result = accept_object(start, key)
+    if tool_result is not None:
+        look_at(tool_result, "content", list)
+        said.blocks.hold(said.block, key, _about(tool_result, "tool_result"))
+
+
+def _add_to_result(delta: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    result_pieces = accept_array(delta, key)
+    if result_pieces:
+        delta.pop(key, None)
+        tool_result = said.block.held.get(key, {"type": "tool_result"})
+        tool_result["content"] = tool_result.get("content") or []
+        tool_result["content"].extend(result_pieces)
+        said.blocks.hold(said.block, key, tool_result)
+
+
+def _hold_file(start: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    file = accept_object(start, key)
+    if file is not None:
+        said.blocks.hold(said.block, key, _file(file))
+
+
+def _show_image(delta: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    image = accept_object(delta, key)
+    if image is not None:
+        about = {**said.block.held.pop(key, {}), **_file(image)}
+        said.deltas.append(said.blocks.insert(_media(key, about)))
 
 
 def _about(item: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -290,6 +303,26 @@ def _media(kind: str, file: dict[str, Any]) -> Segment:
         metadata[kind] = file
     return Segment(SegmentType.MEDIA, content or "", metadata)
 
+
+_SPOKEN = {"text": FieldRow("text", _say), "reasoningContent": FieldRow("reasoning", _reason)}
+_STARTED = {
+    "toolUse": FieldRow("tool_calls", _call),
+    "toolResult": FieldRow("segments", _hold_result),
+    **dict.fromkeys(_FILE_KEYS, FieldRow("segments", _hold_file)),
+}
+_WHOLE = {**_SPOKEN, "citationsContent": FieldRow("segments", _say_cited), **_STARTED}
+_PIECE = {
+    **_SPOKEN,
+    "citation": FieldRow("segments", _cite),
+    "toolUse.input": FieldRow("tool_calls", _argue),
+    "toolResult": FieldRow("segments", _add_to_result),
+    "image": FieldRow("segments", _show_image),
+}
+BLOCK = FieldTable(_WHOLE, at="output.message.content[]")
+START = FieldTable(_STARTED, at=("contentBlockStart.start", "start"))
+PIECE = FieldTable(_PIECE, at=("contentBlockDelta.delta", "delta"))
+_BLOCK_KEYS = {*_WHOLE, "citation"}
+"""What a block, or a piece of one, may hold; one that holds nothing of it is new."""
 
 # ---------------------------------------------------------------------------------- events
 # The kinds of events: wrapped, framed, or a whole body. Also the paths of their residue (sections 1 to 3).
@@ -447,6 +480,18 @@ class Bedrock:
 
     build_request = staticmethod(requests_of("crosswalk_bedrock.requests"))
     map_error = staticmethod(hookimpl(bedrock_error))
+    block_fields, start_fields, piece_fields = BLOCK, START, PIECE
+    usage_fields = FieldTable(
+        {
+            "inputTokens": count("prompt_tokens"),
+            "outputTokens": count("completion_tokens"),
+            "cacheReadInputTokens": count("cached_tokens"),
+            "cacheReadInputTokenCount": count("cached_tokens"),
+            "cacheWriteInputTokens": count("cache_write_tokens"),
+            "cacheWriteInputTokenCount": count("cache_write_tokens"),
+        },
+        at=("metadata.usage", "usage"),
+    )
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -503,17 +548,24 @@ class Bedrock:
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
         message = state.own(_Message)
-        message.event = unwrapped_event = Event.of(require_object(event), state.event_name)
-        payload, blocks = unwrapped_event.payload, message.blocks
+        message.event = Event.of(require_object(event), state.event_name)
+        payload, blocks = message.event.payload, message.blocks
+        if message.event.kind == "contentBlockDelta":
+            block = blocks.at(payload)
+            delta = require_object(payload.get("delta"), "contentBlockDelta.delta")
+            return blocks.read(PIECE, block, delta, state)
+        return self._deltas(event, message, state)
+
+    def _deltas(
+        self, event: dict[str, Any], message: _Message, state: MappingState
+    ) -> Iterator[ResponseDelta]:
+        unwrapped_event, blocks = message.event, message.blocks
+        payload = unwrapped_event.payload
         match unwrapped_event.kind:
-            case "contentBlockDelta":
-                block = blocks.at(payload)
-                delta = require_object(payload.get("delta"), "contentBlockDelta.delta")
-                yield from blocks.delta(block, delta, state)
             case "contentBlockStart":
                 block = blocks.at(payload)
                 start = require_object(payload.get("start"), "contentBlockStart.start")
-                yield from blocks.start(block, start, state)
+                yield from blocks.read(START, block, start, state)
             case "contentBlockStop":
                 yield from blocks.stop(payload)
             case "messageStart":
@@ -565,7 +617,7 @@ class Bedrock:
         )
         if not usage:
             return None
-        counts = _COUNT_PATHS.accept(usage)
+        counts = self.usage_fields.accept_counts(usage)
         if "prompt_tokens" in counts:  # a part is not the count
             counts["prompt_tokens"] += counts.get("cached_tokens", 0) + counts.get("cache_write_tokens", 0)
         if "cacheDetails" in usage:
@@ -582,16 +634,6 @@ class Bedrock:
         """See the hook ``extensions``. The residue of a stream's events has the paths of a body."""
         message = state.own(_Message)
         return at_home(event, message.event, message.blocks.last)
-
-
-_COUNT_PATHS: Final = CountPaths(
-    {
-        "prompt_tokens": "inputTokens",
-        "completion_tokens": "outputTokens",
-        "cached_tokens": ("cacheReadInputTokens", "cacheReadInputTokenCount"),
-        "cache_write_tokens": ("cacheWriteInputTokens", "cacheWriteInputTokenCount"),
-    }
-)
 
 
 def _lifetimes(usage: dict[str, Any]) -> dict[str, int]:
