@@ -47,9 +47,11 @@ class Said:
         calls: its tool calls, or fragments of them.
         finish: its finish word, ``""`` for an end without a word, or ``None`` if the answer goes on.
         deltas: other deltas, such as those of segments, between its calls and its end.
+        choice: the number of the answer that says it.
         error: the first error. It is raised when all the rest has been read.
     """
 
+    choice = 0
     text: str | None = None
     reasoning: str | None = None
     refusal: str | None = None
@@ -66,15 +68,19 @@ class Said:
         text, reasoning, refusal = self.text or None, self.reasoning or None, self.refusal or None
         if refusal or self.logprobs:
             yield ResponseDelta(
-                content_delta=text, reasoning_delta=reasoning, refusal_delta=refusal, logprobs=self.logprobs
+                content_delta=text,
+                reasoning_delta=reasoning,
+                refusal_delta=refusal,
+                logprobs=self.logprobs,
+                choice=self.choice,
             )
         elif text or reasoning:
-            yield said(text, reasoning)
+            yield said(text, reasoning, choice=self.choice)
         for call in self.calls:
-            yield said(None, None, call)
+            yield said(None, None, call, choice=self.choice)
         yield from self.deltas
         if self.finish is not None:
-            yield ended(self.finish)
+            yield ended(self.finish, choice=self.choice)
         if self.error is not None:
             raise self.error
 
@@ -121,9 +127,11 @@ class FieldTable:
         rows: by path, such as ``message.content`` or ``output[].text``. In an array each object speaks for itself.
             ``[2]`` is the third item of an array, as in ``rows[][2]``, or of an event that is one. Counts are only read in
             objects, and at a place of the event itself.
+        at: the path of the objects in the event that it reads, such as ``output.choices[]``, or several. ``""`` is the
+            event itself.
 
     Attributes:
-        rows: the same.
+        rows: the same, by their path in the event.
         text_paths: the paths of texts, for ``ProviderInfo``.
 
     Raises:
@@ -131,13 +139,17 @@ class FieldTable:
         ValueError: a path has a row and leads to others as well, or is no path, or a count is inside an array of the event.
     """
 
-    def __init__(self, rows: Mapping[str, FieldRow]) -> None:
+    def __init__(self, rows: Mapping[str, FieldRow], at: str | tuple[str, ...] = "") -> None:
         _check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
         for path in rows:
             if not _PATH.fullmatch(path):
                 raise ValueError(f"{path!r} is no path of a row, as in 'output[].text' or 'rows[][2]'")
-        self.rows = rows
-        text_paths = (path.replace("[]", "[0]") for path in rows if rows[path] in (TEXT, REASONING))
+        places = (at,) if isinstance(at, str) else at
+        self.rows: Mapping[str, FieldRow] = {
+            f"{place}.{path}" if place else path: row for place in places for path, row in rows.items()
+        }
+        texts = (path for path, row in self.rows.items() if row in (TEXT, REASONING))
+        text_paths = (path.replace("[]", "[0]") for path in texts)
         self.text_paths = tuple(path for path in text_paths if path[0] != "[")
         count_paths: dict[str, list[str]] = {}
         for path, row in rows.items():
@@ -163,18 +175,29 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        _read(event if isinstance(event, list) else require_object(event), self._level, event_said, state)
+        _read(event if type(event) in _CONTAINERS else require_object(event), self._level, event_said, state)
         return event_said.speak()
+
+    def read(self, event: Any, said: Said, state: MappingState) -> None:
+        """Take all but the counts from *event*, and add what it says to *said*, for a plugin that knows more of it."""
+        _read(event if type(event) in _CONTAINERS else require_object(event), self._level, said, state)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
+        is_array = isinstance(event, list)
+        counts = self.accept_counts(event) if is_array else self._count_paths.accept(event)
+        return counted(counts, state)
+
+    def accept_counts(self, event: Any) -> dict[str, int]:
+        """Take the counts from *event*, by name, for ``counted``. Mistyped ones stay, and are noted."""
         holder = _cells(event) if isinstance(event, list) else event
         counts = self._count_paths.accept(holder)
         if holder is not event:
             _put_back(event, holder)
-        return counted(counts, state)
+        return counts
 
 
+_CONTAINERS: Final = (dict, list)
 _PATH: Final = pattern(r"(\[\d+\]|[^.\[\]]+)(\[\d*\])*(\.[^.\[\]]+(\[\d*\])*)*")
 
 
@@ -255,6 +278,7 @@ def _inside(key: str, level: Level) -> Take:
             raise wrong_type(holder, key, "array of arrays")
         for item in items:
             item_said = Said()
+            item_said.choice = said.choice
             _read(item, level, item_said, state)
             item_error, item_said.error = item_said.error, None
             said.deltas += item_said.speak()
@@ -265,7 +289,7 @@ def _inside(key: str, level: Level) -> Take:
 
 
 def _read(holder: Any, level: Level, said: Said, state: MappingState) -> None:
-    fields = _cells(holder) if isinstance(holder, list) else holder
+    fields = holder if type(holder) is dict else _cells(holder)
     for key, take in level:
         if key in fields:
             try:
@@ -295,11 +319,15 @@ def _origin(name: str) -> Take:
     """Return the function for the state's id or model. A value that differs from the first stays."""
 
     def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        known = getattr(state, name)
+        if known is not None and holder[key] == known:  # most servers repeat it in every event
+            del holder[key]
+            return
         value: Any = take_string(holder, key)
-        if not value or value == (first_value := getattr(state, name)):
+        if not value:
             return
         state.identify(**{name: value})
-        if first_value is not None:
+        if known is not None:
             holder[key] = value
 
     return take
@@ -346,7 +374,14 @@ def count(name: str) -> FieldRow:
 
 def same(known: Any) -> FieldRow:
     """The row of a value that is always *known* and says nothing. Another value stays."""
-    return FieldRow(f"always {known}", lambda holder, key, said, state: take_same(holder, key, known))
+
+    def take_known(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        if holder[key] is None or (type(known) is str and holder[key] == known):
+            del holder[key]
+        else:
+            take_same(holder, key, known)
+
+    return FieldRow("always empty" if known == "" else f"always {known}", take_known)
 
 
 def calls(
@@ -375,7 +410,9 @@ def calls(
             inner = call if function is None else take_object(call, function) or {}
             text, is_whole = take_arguments(inner, arguments)
             said.calls.append(
-                state.take_tool_call(call, inner, arguments=text, id=id, name=name, whole=is_whole)
+                state.take_tool_call(
+                    call, inner, arguments=text, id=id, name=name, choice=said.choice, whole=is_whole
+                )
             )
 
     return FieldRow("tool_calls", take_calls)
