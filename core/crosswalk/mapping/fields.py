@@ -49,9 +49,11 @@ class Said:
         calls: its tool calls, or fragments of them.
         finish: its finish word, ``""`` for an end without a word, or ``None`` if the answer goes on.
         deltas: other deltas, such as those of segments, between its calls and its end.
+        choice: the number of the answer that says it.
         error: the first error. It is raised when all the rest has been read.
     """
 
+    choice = 0
     text: str | None = None
     reasoning: str | None = None
     refusal: str | None = None
@@ -68,15 +70,19 @@ class Said:
         text, reasoning, refusal = self.text or None, self.reasoning or None, self.refusal or None
         if refusal or self.logprobs:
             yield ResponseDelta(
-                content_delta=text, reasoning_delta=reasoning, refusal_delta=refusal, logprobs=self.logprobs
+                content_delta=text,
+                reasoning_delta=reasoning,
+                refusal_delta=refusal,
+                logprobs=self.logprobs,
+                choice=self.choice,
             )
         elif text or reasoning:
-            yield said(text, reasoning)
+            yield said(text, reasoning, choice=self.choice)
         for call in self.calls:
-            yield said(None, None, call)
+            yield said(None, None, call, choice=self.choice)
         yield from self.deltas
         if self.finish is not None:
-            yield ended(self.finish)
+            yield ended(self.finish, choice=self.choice)
         if self.error is not None:
             raise self.error
 
@@ -134,9 +140,11 @@ class FieldTable:
         rows: by path, such as ``message.content`` or ``output[].text``. In an array each object speaks for itself.
             ``[2]`` is the third item of an array, as in ``rows[][2]``, or of an event that is one. Counts are only read in
             objects, and at a place of the event itself.
+        at: the path of the objects in the event that it reads, such as ``output.choices[]``, or several. ``""`` is the
+            event itself.
 
     Attributes:
-        rows: the same.
+        rows: the same, by their path in the event.
         text_paths: the paths of texts, for ``ProviderInfo``.
         read: takes the rows from an object of an event, but for the counts, and adds what they say to a ``Said``.
 
@@ -145,13 +153,17 @@ class FieldTable:
         ValueError: a path has a row and leads to others as well, or is no path, or a count is inside an array of the event.
     """
 
-    def __init__(self, rows: Mapping[str, FieldRow]) -> None:
+    def __init__(self, rows: Mapping[str, FieldRow], at: str | tuple[str, ...] = "") -> None:
         _check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
         for path in rows:
             if not _PATH.fullmatch(path):
                 raise ValueError(f"{path!r} is no path of a row, as in 'output[].text' or 'rows[][2]'")
-        self.rows = rows
-        text_paths = (path.replace("[]", "[0]") for path in rows if rows[path] in (TEXT, REASONING))
+        places = (at,) if isinstance(at, str) else at
+        self.rows: Mapping[str, FieldRow] = {
+            f"{place}.{path}" if place else path: row for place in places for path, row in rows.items()
+        }
+        texts = (path for path, row in self.rows.items() if row in (TEXT, REASONING))
+        text_paths = (path.replace("[]", "[0]") for path in texts)
         self.text_paths = tuple(path for path in text_paths if path[0] != "[")
         count_paths: dict[str, list[str]] = {}
         for path, row in rows.items():
@@ -163,9 +175,9 @@ class FieldTable:
                 count_paths.setdefault(row.place.rpartition(".")[2], []).append(_steps(path))
         self._count_paths = CountPaths(count_paths)
         level = _level({_steps(path): row.take for path, row in rows.items() if row.take is not None})
-        has_places = bool(level) and level[0][0][0] == "["
+        self._has_places = bool(level) and level[0][0][0] == "["
         self.read: Callable[[Any, Said, MappingState], None] = partial(
-            _read_places if has_places else _read, level
+            _read_places if self._has_places else _read, level
         )
         self._keys = frozenset(_steps(path).partition(".")[0].removesuffix("[]") for path in rows)
 
@@ -181,16 +193,23 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        self.read(event if isinstance(event, list) else require_object(event), event_said, state)
+        is_readable = self._has_places and isinstance(event, list)
+        self.read(event if is_readable else require_object(event), event_said, state)
         return event_said.speak()
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
+        is_array = isinstance(event, list)
+        counts = self.accept_counts(event) if is_array else self._count_paths.accept(event)
+        return counted(counts, state)
+
+    def accept_counts(self, event: Any) -> dict[str, int]:
+        """Take the counts from *event*, by name, for ``counted``. Mistyped ones stay, and are noted."""
         holder = _cells(event) if isinstance(event, list) else event
         counts = self._count_paths.accept(holder)
         if holder is not event:
             _put_back(event, holder)
-        return counted(counts, state)
+        return counts
 
 
 _PATH: Final = pattern(r"(\[\d+\]|[^.\[\]]+)(\[\d*\])*(\.[^.\[\]]+(\[\d*\])*)*")
@@ -273,6 +292,7 @@ def _inside(key: str, level: Level) -> Take:
             raise wrong_type(holder, key, "array of arrays")
         for item in items:
             item_said = Said()
+            item_said.choice = said.choice
             (_read_places if has_places else _read)(level, item, item_said, state)
             item_error, item_said.error = item_said.error, None
             said.deltas += item_said.speak()
@@ -291,7 +311,9 @@ def _read(level: Level, holder: Any, said: Said, state: MappingState) -> None:
                 said.error = said.error or error
 
 
-def _read_places(level: Level, array: list[Any], said: Said, state: MappingState) -> None:
+def _read_places(level: Level, array: Any, said: Said, state: MappingState) -> None:
+    if type(array) is dict:  # which has no places
+        return
     cells = _cells(array)
     _read(level, cells, said, state)
     _put_back(array, cells)
@@ -370,13 +392,13 @@ def count(name: str) -> FieldRow:
 def same(known: Any) -> FieldRow:
     """The row of a value that is always *known* and says nothing. Another value stays."""
 
-    def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-        if type(known) is str and holder[key] == known:
+    def take_known(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        if holder[key] is None or (type(known) is str and holder[key] == known):
             del holder[key]
         else:
             take_same(holder, key, known)
 
-    return FieldRow(f"always {known}", take)
+    return FieldRow("always empty" if known == "" else f"always {known}", take_known)
 
 
 def calls(
@@ -405,7 +427,9 @@ def calls(
             inner = call if function is None else take_object(call, function) or {}
             text, is_whole = take_arguments(inner, arguments)
             said.calls.append(
-                state.take_tool_call(call, inner, arguments=text, id=id, name=name, whole=is_whole)
+                state.take_tool_call(
+                    call, inner, arguments=text, id=id, name=name, choice=said.choice, whole=is_whole
+                )
             )
 
     return FieldRow("tool_calls", take_calls)

@@ -44,8 +44,10 @@ from crosswalk.plugins import (
     accept_logprobs,
     calls,
     count,
+    counted,
     hookimpl,
     same,
+    take_count,
     take_string,
     thaw,
     unknown_event,
@@ -106,6 +108,55 @@ class BusyHeron(Heron):
 
     def map_error(self, status: int, body: Any) -> ErrorInfo | None:
         return ErrorInfo(ErrorKind.RATE_LIMIT, f"busy: {body['why']}") if status == 503 else None
+
+
+class Flock(Heron):
+    """Several birds answer, each by its number, and what one of them drank counts as well as what it ate."""
+
+    @staticmethod
+    def take_bird(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        said.choice = take_count(holder, key) or 0
+
+    fields = FieldTable(
+        {
+            "flock[].bird": FieldRow("choice", take_bird),
+            "flock[].say": TEXT,
+            "flock[].tools": calls(name="tool", arguments="with"),
+            "flock[].odds": FieldRow("logprobs", take_logprobs),
+            "flock[].why": FINISH,
+            "used.eaten": count("completion_tokens"),
+            "used.drunk": count("reasoning_tokens"),
+        }
+    )
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        counts = self.fields.accept_counts(event)
+        return counted({"completion_tokens": sum(counts.values())} if counts else {}, state)
+
+
+def test_the_items_of_an_array_may_be_answers_of_their_own() -> None:
+    tool = {"id": "c1", "tool": "fish", "with": "{}"}
+    odds = [{"token": "Yo", "logprob": -0.5}]
+    response = read(
+        {"flock": [{"bird": 1, "say": "Yo", "tools": [tool], "odds": odds}, {"bird": 0, "say": "Hi"}]},
+        {
+            "flock": [{"bird": 0, "why": "stop"}, {"bird": 1, "why": "length"}],
+            "used": {"eaten": 3, "drunk": 2},
+        },
+        plugin=Flock(),
+    )
+    other = response.alternatives[0]
+    assert (response.text, other.message.content, other.finish_reason) == ("Hi", "Yo", "length")
+    assert [call.name for call in other.message.tool_calls] == ["fish"]
+    assert [token.token for token in other.logprobs or ()] == ["Yo"]
+    assert response.usage.completion_tokens == 5
+
+
+def test_a_table_may_read_objects_in_the_event() -> None:
+    table = FieldTable({"say": TEXT, "by": same(""), "no": same(None)}, at="flock[]")
+    assert list(table.rows) == ["flock[].say", "flock[].by", "flock[].no"]
+    assert [row.place for row in table.rows.values()] == ["text", "always empty", "always None"]
+    assert table.text_paths == ("flock[0].say",)
 
 
 @pytest.mark.parametrize(("status", "kind"), [(503, ErrorKind.RATE_LIMIT), (500, ErrorKind.SERVER)])
