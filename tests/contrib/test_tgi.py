@@ -103,6 +103,21 @@ def test_an_alternative_without_its_word_or_count_is_one() -> None:
     assert response.metadata.provenance["usage.completion_tokens"] == "derived"
 
 
+def test_the_counts_of_the_alternatives_are_the_sum_without_that_of_the_best() -> None:
+    other = {"generated_text": "Yo", "generated_tokens": 3}
+    response = tgi({"generated_text": "Hi", "details": {"best_of_sequences": [other]}})
+    assert response.usage.completion_tokens == 3
+    assert left(response)["details"] == {"best_of_sequences": [{"generated_tokens": 3}]}
+
+
+def test_a_token_without_its_text_says_nothing() -> None:
+    likeliest = [{"id": 3, "text": "Yo", "logprob": -1.5}]
+    silent = event(1, {"id": 7, "text": None}, top_tokens=likeliest)
+    response = tgi(silent, event(2, token("Hi"), "Hi", details()))
+    assert (response.text, len(response.logprobs or ())) == ("Hi", 1)
+    assert left(response)["top_tokens"] == likeliest
+
+
 def test_the_compatible_endpoint_answers_in_an_array() -> None:
     assert tgi([{"generated_text": "Hi"}]).text == "Hi"
     assert left(tgi([{"generated_text": "Hi"}])) == {}

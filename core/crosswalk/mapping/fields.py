@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import signature
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, cast
@@ -88,7 +88,7 @@ def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[st
 
 
 class Said:
-    """What one object of an event says. A row's function adds to it.
+    """What one object of an event says. A row's function adds to it, or to more in a subclass of its dialect's own.
 
     Attributes:
         text: its text, ``None`` without any; likewise its reasoning and its refusal.
@@ -151,8 +151,8 @@ class Said:
             raise self.error
 
 
-Take: TypeAlias = Callable[[dict[str, Any], str, Said, MappingState], object]
-"""Takes the value under a key of an object, by ``take_…`` or ``accept_…``, and adds what it says."""
+Take: TypeAlias = Callable[[dict[str, Any], str, Any, MappingState], object]
+"""Takes the value under a key of an object, by ``take_…`` or ``accept_…``, and adds what it says to the :class:`Said`."""
 Level: TypeAlias = tuple[tuple[str, str | None, tuple[Any, ...], Take | None], ...]
 """The rows of one object, in order: each one's key, word, silent values, and function."""
 
@@ -168,20 +168,27 @@ def _is_take(row: FieldRow, _: object, take: Any) -> None:
 _TAKEN: Final = ("holder", "key", "said", "state")
 
 
+def _are_tables(row: FieldRow, _: object, tables: Any) -> None:
+    _check_map(
+        f"inside, of the row {row.place!r},", tables, FieldTable, "{'say': FieldTable({'text': TEXT})}"
+    )
+
+
 @attrs.frozen(eq=False)
 class FieldRow:
     """The row of a field.
 
     Attributes:
         place: the canonical field, for people.
-        take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``, and for a row whose
-            silent values alone are taken.
+        take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``, for a row whose
+            silent values alone are taken, and in rows that state what is read without a table.
         word: the attribute of :class:`Said` that a string becomes without the function, unless it has one already:
             ``text``, ``reasoning``, ``refusal`` or ``finish``.
         silent: the values that say nothing. They are taken without the function.
+        inside: the tables of what is inside the value, by its type. The function reads it by one of them.
 
     Raises:
-        TypeError: *take* is no function of four arguments.
+        TypeError: *take* is no function of four arguments, or *inside* has other values than tables.
         ValueError: *word* is another one.
     """
 
@@ -193,6 +200,9 @@ class FieldRow:
         validator=attrs.validators.in_((None, "text", "reasoning", "refusal", "finish")),
     )
     silent: tuple[Any, ...] = attrs.field(default=(), repr=False)
+    inside: Mapping[str, FieldTable] = attrs.field(
+        default=MappingProxyType({}), repr=False, validator=_are_tables
+    )
 
 
 class FieldTable:
@@ -205,23 +215,30 @@ class FieldTable:
         rows: by path, such as ``message.content`` or ``output[].text``. In an array each object speaks for itself.
             ``[2]`` is the third item of an array, as in ``rows[][2]``, or of an event that is one. Counts are only read in
             objects, and at a place of the event itself.
+        at: the path of the objects in the event that it reads, such as ``output.choices[]``, or several. ``""`` is the
+            event itself.
 
     Attributes:
-        rows: the same.
+        rows: the same, by their path in the event.
         text_paths: the paths of texts, for ``ProviderInfo``.
+        read: takes the rows from an object of an event, but for the counts, and adds what they say to a ``Said``.
 
     Raises:
         TypeError: a row is none.
         ValueError: a path has a row and leads to others as well, or is no path, or a count is inside an array of the event.
     """
 
-    def __init__(self, rows: Mapping[str, FieldRow]) -> None:
+    def __init__(self, rows: Mapping[str, FieldRow], at: str | tuple[str, ...] = "") -> None:
         _check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
         for path in rows:
             if not _PATH.fullmatch(path):
                 raise ValueError(f"{path!r} is no path of a row, as in 'output[].text' or 'rows[][2]'")
-        self.rows = rows
-        text_paths = (path.replace("[]", "[0]") for path in rows if rows[path] in (TEXT, REASONING))
+        places = (at,) if isinstance(at, str) else at
+        self.rows: Mapping[str, FieldRow] = {
+            f"{place}.{path}" if place else path: row for place in places for path, row in rows.items()
+        }
+        texts = (path for path, row in self.rows.items() if row in (TEXT, REASONING))
+        text_paths = (path.replace("[]", "[0]") for path in texts)
         self.text_paths = tuple(path for path in text_paths if path[0] != "[")
         count_paths: dict[str, list[str]] = {}
         for path, row in rows.items():
@@ -232,7 +249,11 @@ class FieldTable:
                     )
                 count_paths.setdefault(row.place.rpartition(".")[2], []).append(_steps(path))
         self._count_paths = CountPaths(count_paths)
-        self._level = level_of({_steps(path): row for path, row in rows.items()})
+        level = level_of({_steps(path): row for path, row in rows.items()})
+        self._has_places = bool(level) and level[0][0][0] == "["
+        self.read: Callable[[Any, Said, MappingState], None] = partial(
+            _read_places if self._has_places else read_rows, level
+        )
         self._keys = frozenset(_steps(path).partition(".")[0].removesuffix("[]") for path in rows)
 
     def knows(self, event: Any) -> bool:
@@ -247,16 +268,23 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        read_rows(event if isinstance(event, list) else require_object(event), self._level, event_said, state)
+        is_readable = self._has_places and isinstance(event, list)
+        self.read(event if is_readable else require_object(event), event_said, state)
         return event_said.speak()
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
+        is_array = isinstance(event, list)
+        counts = self.accept_counts(event) if is_array else self._count_paths.accept(event)
+        return counted(counts, state)
+
+    def accept_counts(self, event: Any) -> dict[str, int]:
+        """Take the counts from *event*, by name, for ``counted``. Mistyped ones stay, and are noted."""
         holder = _cells(event) if isinstance(event, list) else event
         counts = self._count_paths.accept(holder)
         if holder is not event:
             _put_back(event, holder)
-        return counted(counts, state)
+        return counts
 
 
 _PATH: Final = pattern(r"(\[\d+\]|[^.\[\]]+)(\[\d*\])*(\.[^.\[\]]+(\[\d*\])*)*")
@@ -323,7 +351,7 @@ def _inside(key: str, level: Level) -> Take:
     def take_inner(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         inner = take_object(holder, key)
         if inner:
-            read_rows(inner, level, said, state)
+            read_rows(level, inner, said, state)
             if not inner:
                 del holder[key]
 
@@ -331,7 +359,7 @@ def _inside(key: str, level: Level) -> Take:
         array = holder[key]
         if not isinstance(array, list | None):
             raise wrong_type(holder, key, "array")
-        read_rows(array or [], level, said, state)
+        _read_places(level, array or [], said, state)
 
     def take_each(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         items: Any = holder[key] or []
@@ -341,7 +369,8 @@ def _inside(key: str, level: Level) -> Take:
             raise wrong_type(holder, key, "array of arrays")
         for item in items:
             item_said = Said()
-            read_rows(item, level, item_said, state)
+            item_said.choice = said.choice
+            (_read_places if has_places else read_rows)(level, item, item_said, state)
             item_error, item_said.error = item_said.error, None
             said.deltas += item_said.speak()
             said.error = said.error or item_error
@@ -350,28 +379,33 @@ def _inside(key: str, level: Level) -> Take:
     return take_each if key.endswith("[]") else take_places if has_places else take_inner
 
 
-def read_rows(holder: Any, level: Level, said: Said, state: MappingState) -> None:
-    """Read an object, or an array, by the rows of a *level*. What no row takes stays."""
-    fields = _cells(holder) if isinstance(holder, list) else holder
+def read_rows(level: Level, holder: Any, said: Said, state: MappingState) -> None:
+    """Read an object by the rows of a *level*. What no row takes stays."""
     words = said.__dict__
     for key, word, silent, take in level:
-        if key in fields:
-            value = fields[key]
+        if key in holder:
+            value = holder[key]
             if word is not None and type(value) is str and word not in words:
-                del fields[key]
+                del holder[key]
                 if value:
                     words[word] = value
             elif value in silent:
-                del fields[key]
+                del holder[key]
             elif take is not None:
                 try:
-                    take(fields, key, said, state)
+                    take(holder, key, said, state)
                 except MappingError as error:  # what is beside it is as valid
                     said.error = said.error or error
-    if fields is not holder:
-        _put_back(holder, fields)
-        if said.error is not None and said.error.__dict__.get("container") is fields:
-            said.error.__dict__["container"] = holder
+
+
+def _read_places(level: Level, array: Any, said: Said, state: MappingState) -> None:
+    if type(array) is dict:  # which has no places
+        return
+    cells = _cells(array)
+    read_rows(level, cells, said, state)
+    _put_back(array, cells)
+    if said.error is not None and said.error.__dict__.get("container") is cells:
+        said.error.__dict__["container"] = array
 
 
 def _words(name: str) -> Take:
@@ -391,9 +425,13 @@ def _origin(name: str) -> Take:
     """Return the function for the state's id or model. A value that differs from the first stays."""
 
     def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-        value: Any = take_string(holder, key)
-        state.identify(**{name: value})
-        if value and value != getattr(state, name):
+        value: Any = holder[key]
+        known = getattr(state, name)
+        if type(value) is str and (known is None or value in ("", known)):  # nearly always
+            setattr(state, name, known or value or None)
+            del holder[key]
+        elif value := take_string(holder, key):
+            state.has_other_ids |= name == "id"
             holder[key] = value
 
     return take
@@ -441,7 +479,7 @@ def count(name: str) -> FieldRow:
 def same(known: Any) -> FieldRow:
     """The row of a value that is always *known* and says nothing. Another value stays."""
     return FieldRow(
-        f"always {known}",
+        "always empty" if known == "" else f"always {known}",
         lambda holder, key, said, state: take_same(holder, key, known),
         silent=(None, known) if isinstance(known, str) else (None,),
     )
@@ -473,7 +511,9 @@ def calls(
             inner = call if function is None else take_object(call, function) or {}
             text, is_whole = take_arguments(inner, arguments)
             said.calls.append(
-                state.take_tool_call(call, inner, arguments=text, id=id, name=name, whole=is_whole)
+                state.take_tool_call(
+                    call, inner, arguments=text, id=id, name=name, choice=said.choice, whole=is_whole
+                )
             )
 
     return FieldRow("tool_calls", take_calls)
