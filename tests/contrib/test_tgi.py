@@ -300,6 +300,10 @@ def test_version_1_4_sends_its_one_call_alone() -> None:
     assert [(c.name, c.arguments) for c in response.tool_calls] == [("dim", '{"a":1}')]
     assert response.finish_reason is FinishReason.TOOL_CALLS
     assert left(response)["choices"][0]["message"] == {"tool_calls": {"id": 0}}
+    old = {"name": "dim", "arguments": "{}"}
+    both = tgi(body({"tool_calls": {**only, "id": "0"}, "function_call": old}, "eos_token"))
+    assert [c.name for c in both.tool_calls] == ["dim"]
+    assert left(both)["choices"][0]["message"]["function_call"] == old
     with pytest.raises(WireTypeError) as caught:
         tgi(body({"tool_calls": {**only, "function": 7}}))
     assert caught.value.place == "event 1, choices[0].message.tool_calls.function"

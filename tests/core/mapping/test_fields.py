@@ -21,6 +21,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     WireTypeError,
 )
+from crosswalk.mapping.openai_chat import stated_rows
 from crosswalk.plugins import (
     CREATED,
     FINISH,
@@ -561,3 +562,99 @@ def test_an_object_that_keeps_something_stays() -> None:
 def test_a_count_where_none_is_read_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="a count is read in objects"):
         FieldTable({"text": TEXT, path: count("prompt_tokens")})
+
+
+def test_a_row_without_a_function_takes_its_silent_values_alone() -> None:
+    class Quiet(TableDialect):
+        title, api, endpoints = "Quiet", "1.4", ("/v1/quiet",)
+        fields = FieldTable({"text": TEXT, "notes": FieldRow("always []", None, silent=([],)), "why": FINISH})
+        finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"stop": FinishReason.STOP}
+
+    registry = Registry(installed=[])
+    registry.register(Quiet(), "quiet")
+    for notes, expected in ([], {}), ([1], {"notes": [1]}), (None, {"notes": None}):
+        response = normalize({"text": "Hi", "notes": notes, "why": "stop"}, "quiet", registry=registry)
+        assert (response.text, response.metadata.extensions) == ("Hi", expected)
+
+
+# Objects of several types, each with a table of its own.
+
+
+class TypedSaid(Said):
+    """What an event says, and how many pieces there were."""
+
+    pieces = 0
+
+
+def take_piece(event: dict[str, Any], key: str, said: TypedSaid, state: MappingState) -> None:
+    said.pieces += 1
+    piece = event[key]
+    if (table := PIECES.get(piece.pop("type", None))) is None:
+        raise unknown_event(event, "a piece of no type")
+    table.read(piece, said, state)
+
+
+PIECES = {"words": FieldTable({"text": TEXT}), "idea": FieldTable({"text": REASONING, "why[0]": FINISH})}
+
+
+class Typed:
+    """A wire with a table for each type of event, and for each type of piece."""
+
+    fields: ClassVar[Mapping[str, FieldTable]] = {
+        "piece": FieldTable({"piece": FieldRow("segments", take_piece, inside=PIECES)}),
+        "ends": FieldTable({"why": FINISH, "used.in": count("prompt_tokens")}),
+    }
+    other_fields = FieldTable({"[1]": TEXT})
+    words: ClassVar[Mapping[str, str]] = {"a": "b"}
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        said = TypedSaid()
+        self.fields[event.pop("type")].read(event, said, state)
+        said.deltas += [ResponseDelta(content_delta=".")] * said.pieces
+        return [*said.speak()]
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        return self.fields["ends"].map_usage(event, state)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason | None:
+        return FinishReason.STOP if reason == "stop" else None
+
+
+def test_a_row_reads_what_is_inside_by_the_table_of_its_type() -> None:
+    response = read(
+        {"type": "piece", "piece": {"type": "words", "text": "Hi", "mood": 1}},
+        {"type": "piece", "piece": {"type": "idea", "text": "Why"}},
+        {"type": "ends", "why": "stop", "used": {"in": 3}},
+        plugin=Typed(),
+    )
+    assert (response.text, response.reasoning, response.usage.prompt_tokens) == ("Hi..", "Why", 3)
+    assert response.metadata.extensions == {"piece": {"mood": 1}}
+
+
+def test_the_rows_of_each_type_are_stated_apart() -> None:
+    assert [{path: row.place for path, row in rows.items()} for rows in stated_rows(Typed())] == [
+        {"piece": "segments", "piece.text": "text"},
+        {"piece": "segments", "piece.text": "reasoning", "piece.why[0]": "finish_reason"},
+        {"why": "finish_reason", "used.in": "usage.prompt_tokens"},
+        {"[1]": "text"},
+    ]
+
+
+def test_a_dialect_without_a_table_may_state_rows_by_type() -> None:
+    class Stating:
+        finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"stop": FinishReason.STOP}
+        rows: ClassVar[Mapping[str, Mapping[str, FieldRow]]] = {
+            "whole": {"text": TEXT},
+            "piece": {"delta": TEXT, "why": FieldRow("finish_reason", None)},
+        }
+
+    assert stated_rows(Stating()) == [*Stating.rows.values()]
+
+
+@pytest.mark.parametrize("inside", [7, {"say": TEXT}])
+def test_inside_a_row_are_tables(inside: Any) -> None:
+    with pytest.raises(TypeError, match="inside, of the row 'segments', gives a FieldTable"):
+        FieldRow("segments", take_piece, inside=inside)
