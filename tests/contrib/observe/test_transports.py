@@ -7,6 +7,8 @@ import copy
 import gzip
 import threading
 import zlib
+from collections.abc import AsyncIterator
+from concurrent.futures import CancelledError
 from typing import Any
 
 import httpx
@@ -208,6 +210,26 @@ def test_a_task_that_is_cancelled_leaves_its_answer(server: ReplayServer, watch:
     assert streamed.response.finish_reason is FinishReason.CANCELLED
     assert sent.is_cancelled
     assert sent.status is None
+
+
+class Stopping(httpx2.AsyncByteStream):
+    """A body that another thread has cancelled, told as an error of its own."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b"data: "
+        raise httpx2.ReadError("the task has ended") from CancelledError()
+
+
+def test_an_error_that_a_cancellation_has_caused_is_one(watch: Watch, seen: Seen) -> None:
+    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, stream=Stopping()))
+
+    async def ask() -> None:
+        async with httpx2.AsyncClient(transport=watch().transport(transport)) as client:
+            with pytest.raises(httpx2.ReadError):
+                await client.post("http://localhost" + CHAT, json=ASKED)
+
+    asyncio.run(ask())
+    assert seen.one.is_cancelled
 
 
 def deflated(data: bytes) -> bytes:
