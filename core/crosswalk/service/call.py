@@ -182,7 +182,7 @@ class Attempt:
                 return not_sent(error)
             headers = {**headers, **signature.headers}
             self._redact = Redaction(route.headers.values(), (*route.secrets, *signature.secrets))
-        wait.resent = 0
+        wait.resent, wait.may_resend = 0, setup.retry.repeat_started or method != "POST"
         url, content = prepared_request.url, prepared_request.content
         deadline, limit_name = self._limit(self._sent_time)
         try:

@@ -111,8 +111,8 @@ class RetryPolicy:
         after_first_token: start over even if the consumer of a stream has seen tokens. A ``response.retried`` event
             then declares everything before it void.
         repeat_started: repeat an attempt at the same endpoint even if the server may have read the prompt, and charge for
-            it. Otherwise only an attempt is repeated that has reached no server, or that one has turned away with HTTP 429,
-            503 or 529.
+            it, and send a request once more over another connection if a kept one ends without a byte. Otherwise only an
+            attempt is repeated that has reached no server, or that one has turned away with HTTP 429, 503 or 529.
 
     Raises:
         ConfigurationError: a number out of its bounds. ResponseValidationError: an unknown kind.

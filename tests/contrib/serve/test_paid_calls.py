@@ -103,6 +103,34 @@ def test_a_prompt_that_may_have_been_read_is_sent_once(
     assert calls_of(ask, config_at(upstream.url), upstream) == 1
 
 
+ASKS = [
+    openai_whole,
+    openai_streamed,
+    openai_responses,
+    openai_embeddings,
+    anthropic_whole,
+    anthropic_streamed,
+]
+
+
+@pytest.mark.parametrize("ask", ASKS)
+@pytest.mark.parametrize("fault", [Reset(), Cut()], ids=str)
+@pytest.mark.parametrize(("allowed", "count"), [("", 1), ("repeat_started: true, attempts: 1, ", 2)])
+def test_nor_over_a_connection_that_was_kept(
+    upstream: ReplayServer, ask: Ask, fault: Fault, allowed: str, count: int
+) -> None:
+    """It ends without a byte. Only an operator may take that for the end of an idle connection."""
+    upstream.add(Answer.failure(400)).add(says(), fault, times=None)
+    with live(config_at(upstream.url, retry=allowed + AT_ONCE)) as gateway:
+        for _ in range(2):
+            with pytest.raises((openai.APIStatusError, anthropic.APIStatusError)) as raised:
+                ask(gateway.url)
+    first, *others = upstream.requests
+    assert len(others) == count
+    assert others[0].connection == first.connection
+    assert raised.value.response.headers["x-should-retry"] == "false"
+
+
 @pytest.mark.parametrize("ask", [openai_responses, openai_embeddings, anthropic_whole])
 @pytest.mark.parametrize("faults", [[Reset()], []], ids=str)
 def test_nor_in_other_formats(upstream: ReplayServer, ask: Ask, faults: list[Fault]) -> None:
