@@ -34,6 +34,8 @@ from crosswalk.service import (
     LLMService,
     Observer,
     RetryPolicy,
+    Secret,
+    ServerFailures,
     Timeouts,
     Turn,
     message_of,
@@ -708,6 +710,7 @@ class Router:
         self._observers = tuple(observers)
         self._options = options
         self._services: dict[Any, LLMService] = {}
+        self._failures: dict[Any, ServerFailures] = {}
         self._routes: dict[str, ModelRoute] = {}
         self._names: dict[str, str] = {}
         for name, model in config.models.items():
@@ -797,10 +800,29 @@ class Router:
                 on_unsupported="raise" if on_unsupported == "refuse" else "drop",
                 limits=Limits(line_bytes=max_bytes, total_bytes=max_bytes),
                 observers=self._observers,
+                failures=[self._failures.setdefault(key, ServerFailures()) for key in _server_keys(targets)],
                 transport="aiohttp",  # many calls at once
                 **self._options,
             )
         return self._services[key]
+
+
+def _server_keys(targets: Sequence[Target]) -> list[tuple[Any, ...]]:
+    """Return what tells the server of each of *targets* from others: its address and key, whatever the name of the model.
+
+    Several models of one server are alternatives to each other, so each of them fails for itself.
+    """
+    servers = [
+        (
+            (target.base_url or target.provider).rstrip("/").removesuffix("/v1"),
+            target.api_key or Secret("none"),
+        )
+        for target in targets
+    ]
+    return [
+        server if servers.count(server) == 1 else (*server, target.provider, target.model)
+        for server, target in zip(servers, targets, strict=True)
+    ]
 
 
 def _led_by(first: Target, targets: tuple[Target, ...]) -> tuple[Target, ...]:
