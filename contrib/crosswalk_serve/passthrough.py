@@ -128,7 +128,11 @@ def read(answer: PlainAnswer, parse: Callable[[bytes], T]) -> T:
         return parse(answer.body)
     except (CrosswalkError, ValueError, LookupError, TypeError):
         raise Refusal(
-            _NO_ANSWER.kind, _NO_ANSWER.message, status=_NO_ANSWER.status, may_repeat=False
+            _NO_ANSWER.kind,
+            _NO_ANSWER.message,
+            status=_NO_ANSWER.status,
+            code="unreadable_answer",
+            may_repeat=False,
         ) from None
 
 

@@ -171,6 +171,8 @@ UNREAD = [
     {"id": "x", "object": "chat.completion", "model": "m", "choices": [[]]},
 ]  # fmt: skip
 """Answers that are JSON of no shape that the API has."""
+PAGES = [b"<html>", b"", b" ", b"{}", b'{"choices":[{"index":0,"message":{"content":"Hel"}}]}']
+KINDS = ["application/json", "text/html"]
 
 
 ASKED = {CHAT: HI, "/v1/responses": {"model": "tiny", "input": "Hi"}}
@@ -180,9 +182,11 @@ ASKED = {CHAT: HI, "/v1/responses": {"model": "tiny", "input": "Hi"}}
 @pytest.mark.parametrize("answer", UNREAD)
 def test_the_code_of_an_unreadable_answer_is_a_word(upstream: ReplayServer, answer: Any, path: str) -> None:
     """And not the name of a class of Python. A page in place of the answer has the same one."""
-    upstream.add(Answer.of_json(answer)).add(Answer((b"<html>",)))
+    pages = [Answer((text,), headers={"content-type": kind}) for text in PAGES for kind in KINDS]
+    for one in (Answer.of_json(answer), *pages):
+        upstream.add(one)
     config = config_of(upstream)
-    for said in [post(config, ASKED[path], path) for _ in range(2)]:
+    for said in [post(config, ASKED[path], path) for _ in range(1 + len(pages))]:
         assert (said.status_code, said.json()["error"]["code"]) == (502, "unreadable_answer")
 
 
