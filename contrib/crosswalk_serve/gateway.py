@@ -22,10 +22,10 @@ import orjson
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
-from crosswalk import from_json, normalize, to_json
-from crosswalk.convert import WireForm, events_of
+from crosswalk import from_json, to_json
+from crosswalk.convert import WireForm
 from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
-from crosswalk.formats.response_items import approval_ids, names_in, tell_item
+from crosswalk.formats.response_items import approval_ids, names_in, told_again
 from crosswalk.records import append_line, record_line
 from crosswalk.service import (
     KEPT_FIELDS,
@@ -569,16 +569,6 @@ def name_of(owner: str | None, id: str) -> str:
     return f"{len(owner or '')}:{owner or ''}:{id}"
 
 
-_BEGINNINGS: Final = ("response.created", "response.in_progress")
-"""The events with a response of which nothing has come."""
-_BEGUN: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(("usage", "completed_at", "incomplete_details", "error")),
-    "status": "in_progress",
-    "output": [],
-}
-"""The fields of such a response that differ from those of the complete one."""
-
-
 class StoredResponses:
     """The pages of a gateway for its stored responses. Each key sees its own.
 
@@ -596,16 +586,10 @@ class StoredResponses:
         after = number_in(request, "starting_after", -1, range(-1, 10**9))
         if not is_stream:
             return Response(conversation.body, media_type="application/json")
-        response = normalize(conversation.body, WireForm.OPENAI_RESPONSES.provider, keep_raw=False)
-        told = load_json(conversation.body)
-        begun = {name: _BEGUN.get(name, value) for name, value in told.items()}
         words = words_for(request.headers, self._gateway.config.reasoning_events)
         frames = []
-        for event in events_of(response, WireForm.OPENAI_RESPONSES):
-            if "response" in event:
-                event["response"] = begun if event["type"] in _BEGINNINGS else told
+        for event in told_again(load_json(conversation.body)):
             if event["sequence_number"] > after:
-                tell_item(event, told)
                 reword(event, words)
                 frames.append(framed(WireForm.OPENAI_RESPONSES, event, dump_json(event)))
         return Response(b"".join(frames), media_type="text/event-stream")
