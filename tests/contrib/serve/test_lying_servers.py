@@ -204,6 +204,23 @@ def test_so_is_that_of_an_unreadable_event(upstream: ReplayServer, path: str) ->
         assert '"code":"unreadable_answer"' in said.text
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [(CHAT, 400, '"code":"tool_use_failed"'), ("/v1/messages", 500, '"type":"api_error"')],
+)
+def test_a_call_that_its_model_has_failed_to_write(
+    upstream: ReplayServer, path: str, status: int, said: str, stream: bool
+) -> None:
+    """Groq says 400 then. Where no word tells that it is the model's fault, the status does."""
+    error = {"message": "No.", "type": "invalid_request_error", "code": "tool_use_failed"}
+    upstream.add(Answer.of_json({"error": error}, status=400))
+    model = f"tiny: {{provider: groq, base_url: '{upstream.url}', api_key: k}}"
+    answer = post(config_of(upstream, models=model), {**HI, "max_tokens": 9, "stream": stream}, path)
+    assert (answer.status_code, answer.headers["x-should-retry"]) == (status, "false")
+    assert said in answer.text
+
+
 def test_an_answer_that_fails_before_its_content_is_a_stream_that_fails(upstream: ReplayServer) -> None:
     """A client of Responses reads events: it would take a body in their place for a stream without any."""
     candidate = {"content": {}, "finishReason": "NO_IMAGE", "index": 0}
