@@ -105,7 +105,8 @@ class RetryPolicy:
         kinds: the errors that are worth a retry.
         cool_down_seconds: the time for which an endpoint is tried last after *attempts* attempts in a row have failed
             there with one of *kinds*, a refused key or spent money, in any calls, or one with a ``Retry-After`` above
-            *max_retry_after*. Then one call tries it, once, before the others. 0 for never.
+            *max_retry_after*. A longer ``Retry-After`` counts up to an hour. Then one call tries it, once, before the
+            others. 0 for never.
         failover_kinds: the errors after which the next endpoint is tried. By default, blocks by moderation are not among
             them: using a more lenient provider is the application's decision.
         after_first_token: start over even if the consumer of a stream has seen tokens. A ``response.retried`` event
@@ -359,6 +360,10 @@ def completed(
 # The decisions of one call, without I/O: the next endpoint, the wait before it, and the endpoints that failed lately.
 
 
+_LONGEST_PAUSE: Final = 3600.0
+"""The most seconds of a requested pause. One call tries the endpoint then."""
+
+
 class ServerFailures:
     """What services know of the failures of a server. Those that share it leave the server alone together.
 
@@ -381,9 +386,9 @@ class Cooling:
     """The endpoints that have failed lately, so that calls try others first (a circuit breaker).
 
     An endpoint cools down for :attr:`RetryPolicy.cool_down_seconds` after :attr:`RetryPolicy.attempts` attempts in a row
-    have failed there, or if its server asks for a longer pause than :attr:`RetryPolicy.max_retry_after`. Then one call
-    tries it. If that fails, it cools down for as long again. A single endpoint never cools down.
-    Safe for several threads.
+    have failed there, or if its server asks for a longer pause than :attr:`RetryPolicy.max_retry_after`, and then as long
+    as that, but not longer than an hour. Then one call tries it. If that fails, it cools down again. A single endpoint
+    never cools down. Safe for several threads.
 
     Args:
         servers: what is known of the failures of each endpoint's server.
@@ -437,8 +442,9 @@ class Cooling:
         with server.lock:
             was_cooling = self.is_cooling(endpoint)
             server.count += 1
-            is_due = server.count >= policy.attempts or (retry_after or 0) > policy.max_retry_after
-            if seconds and is_due:
+            pause = retry_after or 0.0
+            if seconds and (server.count >= policy.attempts or pause > policy.max_retry_after):
+                seconds = max(seconds, min(pause, _LONGEST_PAUSE))
                 server.cool_down_end = self._timer() + seconds
                 return None if was_cooling else seconds
             return None

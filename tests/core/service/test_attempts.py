@@ -226,15 +226,17 @@ def test_an_account_that_no_call_can_use_cools_down(failure: AttemptFailure) -> 
     assert service.call(failure, None) == [1]
 
 
-@pytest.mark.parametrize(("seconds", "next_endpoint"), [(60.1, 1), (60, 0), (None, 0)])
+@pytest.mark.parametrize(("seconds", "pause"), [(1e9, 3600), (40, 40), (20.1, 30), (20, None), (None, None)])
 def test_a_server_that_asks_for_a_long_pause_cools_down_at_once(
-    seconds: float | None, next_endpoint: int
+    seconds: float | None, pause: float | None
 ) -> None:
-    service = Service(attempts=3, max_retry_after=60, cool_down_seconds=30)
+    service = Service(attempts=3, max_retry_after=20, cool_down_seconds=30)
     asked = service.begin()
     asked.after(AttemptFailure(BUSY.info, seconds, RESPONSE), shown=False)
-    assert service.begin().endpoint == next_endpoint
-    service.now = 30
+    assert asked.cool_down == pause
+    service.now = (pause or 0) - 0.1
+    assert service.begin().endpoint == (0 if pause is None else 1)
+    service.now = pause or 0
     assert service.begin().endpoint == 0
 
 
