@@ -55,6 +55,7 @@ from crosswalk_serve.http import (
     dropped,
     dropped_fields,
     failed,
+    final_status,
     for_client,
     info_of,
     is_spent,
@@ -542,6 +543,7 @@ class GatewayExchange(Exchange):
         body, status = failed(self._form, error, self.reply.id)
         may_repeat = may_repeat and self._may_repeat and not is_spent(error)
         headers = retry_headers(retry_after, may_repeat=may_repeat)
+        status = final_status(status, self._request.headers.get("user-agent", ""), may_repeat=may_repeat)
         if status == 401:
             headers["www-authenticate"] = "Bearer"
         await self.reply.whole(body, status, headers)

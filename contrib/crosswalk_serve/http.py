@@ -238,12 +238,27 @@ def retry_headers(seconds: float | None, *, may_repeat: bool) -> dict[str, str]:
     return headers if may_repeat else {**headers, "x-should-retry": "false"}
 
 
+_AI_SDK: Final = "ai-sdk/"
+"""A part of the ``User-Agent`` of Vercel's AI SDK."""
+_FAILED_DEPENDENCY: Final = 424
+
+
+def final_status(status: int, agent: str, *, may_repeat: bool) -> int:
+    """Return the HTTP status for a client with this ``User-Agent``, so that it repeats no request that it may not repeat.
+
+    Vercel's AI SDK looks at the status alone, and not at ``x-should-retry``.
+    """
+    is_repeated = _AI_SDK in agent and (status in (408, 409, 429) or status >= 500)
+    return _FAILED_DEPENDENCY if is_repeated and not may_repeat else status
+
+
 def error_response(request: Request, error: Exception, id: str) -> Response:
     """Return the response to *request*, called *id*, that reports *error* in the format of its sender."""
     headers: dict[str, str] = {}
+    may_repeat = True
     if isinstance(error, Refusal):
-        error_info = error.info
-        headers = retry_headers(error.retry_after, may_repeat=error.may_repeat)
+        error_info, may_repeat = error.info, error.may_repeat
+        headers = retry_headers(error.retry_after, may_repeat=may_repeat)
     elif isinstance(error, BadRequestError):
         error_info = info_of(error)
     elif isinstance(error, FieldError):
@@ -256,6 +271,7 @@ def error_response(request: Request, error: Exception, id: str) -> Response:
         return Response(status_code=LEFT)
     form = form_of(request)
     body, status = failed(form, error_info, id)
+    status = final_status(status, request.headers.get("user-agent", ""), may_repeat=may_repeat)
     return Response(body, status, {**id_headers(form, id), **headers}, "application/json")
 
 

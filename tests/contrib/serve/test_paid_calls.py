@@ -202,6 +202,37 @@ def test_a_server_may_ask_to_be_asked_again(upstream: ReplayServer, ask: Ask) ->
     assert calls_of(ask, config_at(upstream.url), upstream) == 3
 
 
+BODIES: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": HI,
+    "/v1/responses": {"model": "tiny", "input": "Hi"},
+    "/v1/messages": {**HI, "max_tokens": 9},
+    "/v1/embeddings": {"model": "tiny", "input": "Hi"},
+}
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (Answer.failure(500), 424),
+        (Answer.failure(409), 424),
+        (Answer.failure(400), 400),
+        (Answer.failure(429, retry_after=9), 429),
+    ],
+    ids=str,
+)
+def test_a_client_that_reads_the_status_alone_gets_one_that_it_does_not_repeat(
+    upstream: ReplayServer, path: str, answer: Answer, status: int
+) -> None:
+    """Vercel's AI SDK repeats any 408, 409, 429 and 5xx twice, whatever ``x-should-retry`` says."""
+    upstream.add(answer, times=None)
+    agent = {"user-agent": "ai/6.0.326 ai-sdk/openai/3.0.141 runtime/node.js/24"}
+    with live(config_at(upstream.url)) as gateway, httpx2.Client() as client:
+        said = [client.post(gateway.url + path, json=BODIES[path], headers=one) for one in (agent, {})]
+    assert [one.status_code for one in said] == [status, answer.status]
+    assert said[0].json()["error"] == said[1].json()["error"]
+
+
 OF_A_DAY = "Rate limit reached for tokens per day (TPD): Limit 10"
 OF_A_DAY_FOR_GOOGLE = [{"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}]
 NO_MONEY = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
