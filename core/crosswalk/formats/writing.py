@@ -931,8 +931,10 @@ def error_status(info: ErrorInfo, form: WireForm) -> int:
     it is not the request.
     """
     has_word = info.kind is not ErrorKind.TOOL_CALL_VALIDATION or form.provider.startswith("openai")
-    own_status = info.status if has_word else None
-    return own_status if own_status is not None and 400 <= own_status <= 599 else _USUAL_ERRORS[info.kind][0]
+    own_status, least = info.status, 400 if has_word else 500
+    return (
+        own_status if own_status is not None and least <= own_status <= 599 else _USUAL_ERRORS[info.kind][0]
+    )
 
 
 def openai_error(info: ErrorInfo) -> Event:
