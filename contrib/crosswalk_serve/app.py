@@ -19,7 +19,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind
-from crosswalk.wire.fields import FieldError
+from crosswalk.wire.options import FieldError
 from crosswalk_serve.asking import Ask
 from crosswalk_serve.config import Config
 from crosswalk_serve.gateway import Gateway, StoredResponses

@@ -23,7 +23,7 @@ from crosswalk.service.endpoint import is_paid, is_unstarted
 from crosswalk.service.setup import PreparedRequest
 from crosswalk.types import ChatMessage, ChatResponse, Segment, StreamEventType
 from crosswalk.types.json import dump_json, load_json
-from crosswalk.wire.fields import Fields
+from crosswalk.wire.options import Fields
 from crosswalk_serve.answers import (
     Relay,
     StreamWriter,

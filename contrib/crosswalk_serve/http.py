@@ -25,7 +25,7 @@ from crosswalk.service import UnsupportedRequestError, adaptations_of
 from crosswalk.types import Alternative, ChatResponse, IncompleteReason, SegmentType, dump_json, load_json
 from crosswalk.types.json import step
 from crosswalk.wire import chat, messages, ollama, responses
-from crosswalk.wire.fields import FieldError
+from crosswalk.wire.options import FieldError
 
 # ----------------------------------------------------------------------------- http errors
 # Errors and refusals, before and after they are written in the client's format.

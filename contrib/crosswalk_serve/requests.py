@@ -38,7 +38,7 @@ from crosswalk.service.way_back import without_items
 from crosswalk.types import dump_json, load_json
 from crosswalk.types.json import has_unique_keys
 from crosswalk.types.values import altered
-from crosswalk.wire.fields import FieldError, Fields
+from crosswalk.wire.options import FieldError, Fields
 from crosswalk_serve.config import Config, GatewayLimits
 from crosswalk_serve.http import BadRequestError, Refusal, named
 from crosswalk_serve.routing import Caller

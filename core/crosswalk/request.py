@@ -35,8 +35,15 @@ from crosswalk.types.message import CallKind, ChatMessage, Role, TextPart, as_ca
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, checks_keywords, need_bool, need_name, number, one_of
 from crosswalk.wire.chat import read_choice, read_custom_tool, read_format, read_message, read_role, read_tool
-from crosswalk.wire.fields import FieldError, Fields, path_of
-from crosswalk.wire.options import OPTIONS, RequestTable, as_headers, option_named
+from crosswalk.wire.options import (
+    OPTIONS,
+    FieldError,
+    Fields,
+    RequestTable,
+    as_headers,
+    option_named,
+    path_of,
+)
 from crosswalk.wire.responses import read_part
 
 NO_ANSWER: Final = "(no answer)"
@@ -271,7 +278,7 @@ def _turn(given: Any, *place: str | int) -> Turn:
     role = read_role(fields)
     refusal = fields.text("refusal") if role is Role.ASSISTANT else None
     message = read_message(fields, role)
-    _need_all_read(fields)
+    fields.need_all_read()
     if refusal:
         message = attrs.evolve(message, content="\n\n".join(filter(None, (message.text, refusal))))
     return message
@@ -285,7 +292,7 @@ def _given_part(part: Any, place: tuple[str | int, ...]) -> Any:
         return part
     fields = Fields(part, place)
     read = read_part(fields)
-    _need_all_read(fields)
+    fields.need_all_read()
     return read
 
 
@@ -315,7 +322,7 @@ def tool_fields(given: object, place: str) -> dict[str, Any]:
         fields.refuse(f"{requirement}; what the provider runs goes into hosted_tools or provider_options")
     read = read_tool if kind == "function" else read_custom_tool
     definition = read(fields.object(kind) or fields)
-    _need_all_read(fields)
+    fields.need_all_read()
     return definition
 
 
@@ -347,7 +354,7 @@ def format_fields(given: object) -> dict[str, Any] | None:
     if fields.look("type") not in ("text", "json_object", "json_schema"):
         fields.refuse(requirement)
     response_format = read_format(fields)
-    _need_all_read(fields)
+    fields.need_all_read()
     return response_format
 
 
@@ -389,12 +396,6 @@ def _mapping(given: object, requirement: str, *place: str | int) -> Mapping[str,
     if not isinstance(given, Mapping):
         raise FieldError(f"{requirement}; not {json_type_name(given)}", path_of(place))
     return given
-
-
-def _need_all_read(fields: Fields) -> None:
-    """Refuse *fields* for the first entry in them that has no canonical counterpart."""
-    for unread in fields.unread():
-        raise FieldError(unread.why, unread.path)
 
 
 def in_words(noun: str, *facts: str | None) -> str:

@@ -49,7 +49,7 @@ from crosswalk.types.message import (
     ToolCall,
     VideoPart,
 )
-from crosswalk.wire.fields import FieldError, Fields
+from crosswalk.wire.options import FieldError, Fields
 from crosswalk.wire.responses import ITEMS, ItemRole, call_item, input_part, read_part
 
 ConversationItem: TypeAlias = ResponseInputItem | ResponseOutputItem

@@ -22,7 +22,6 @@ from crosswalk.formats.reading import (
     told_part,
     told_result,
     tool_choice,
-    word,
 )
 from crosswalk.formats.tables import CLIENT_TOOLS
 from crosswalk.formats.writing import (
@@ -63,8 +62,7 @@ from crosswalk.wire.chat import (
     read_source,
     with_parts,
 )
-from crosswalk.wire.fields import Fields, Place, UnnamedCalls, placed
-from crosswalk.wire.options import RequestTable, read_details
+from crosswalk.wire.options import Fields, Place, RequestTable, UnnamedCalls, placed, read_details
 
 # ------------------------------------------------------------------------------------ chat
 # Requests in the form of OpenAI's Chat Completions: the inverse of :func:`crosswalk.service.build_openai_chat_request`.
@@ -321,7 +319,7 @@ def mcp_server(server: Fields, table: RequestTable, path: str, **other_fields: A
 def _legacy_choice(body: Fields) -> str | NamedTool | None:
     """Return the choice among the legacy ``functions``."""
     if not isinstance(body.look("function_call"), dict):
-        return word(body, "function_call", {"auto": "auto", "none": "none"})
+        return body.word("function_call", {"auto": "auto", "none": "none"})
     choice_object = body.object("function_call")
     assert choice_object is not None, "it is an object"
     with placed(choice_object, "name"):
@@ -358,7 +356,7 @@ def answer_format(
 
 def effort(fields: Fields, name: str) -> str | None:
     """Return the reasoning effort from the field *name*."""
-    return word(fields, name, read_words("reasoning_effort", "chat"))
+    return fields.word(name, read_words("reasoning_effort", "chat"))
 
 
 # ----------------------------------------------------------------------------- completions

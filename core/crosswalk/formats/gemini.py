@@ -23,7 +23,6 @@ from crosswalk.formats.reading import (
     told_if_unknown,
     told_part,
     told_result,
-    word,
 )
 from crosswalk.formats.writing import (
     CallIDs,
@@ -63,8 +62,7 @@ from crosswalk.types.message import (
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import gemini as wire
-from crosswalk.wire.fields import Fields, path_of, placed
-from crosswalk.wire.options import PLACES, read_details
+from crosswalk.wire.options import PLACES, Fields, path_of, placed, read_details
 
 # ---------------------------------------------------------------------------------- gemini
 # Requests in the form of Gemini's ``generateContent``. Facts: provider document "Google Gemini".
@@ -291,7 +289,7 @@ def _choice(body: Fields) -> str | NamedTool | None:
     if isinstance(names, list):
         calling_config.leave()
         return None
-    return word(calling_config, "mode", _MODES)
+    return calling_config.word("mode", _MODES)
 
 
 def _format(config: Fields) -> ResponseFormat | None:
@@ -319,7 +317,7 @@ def _effort(config: Fields) -> str | None:
     thinking = config.inside("thinkingConfig")
     if thinking is None:
         return None
-    level, budget = word(thinking, "thinkingLevel", _LEVELS), thinking.is_whole("thinkingBudget")
+    level, budget = thinking.word("thinkingLevel", _LEVELS), thinking.is_whole("thinkingBudget")
     if budget == 0:
         thinking.take("thinkingBudget")
         return ReasoningEffort.NONE

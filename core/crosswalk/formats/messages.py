@@ -25,7 +25,6 @@ from crosswalk.formats.reading import (
     told_if_unknown,
     told_part,
     told_result,
-    word,
 )
 from crosswalk.formats.writing import (
     CallIDs,
@@ -73,8 +72,7 @@ from crosswalk.types.message import (
 from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import FinishReason, SegmentType, altered
 from crosswalk.wire import messages as wire, messages as wire_form
-from crosswalk.wire.fields import Fields, UnnamedCalls, path_of, placed
-from crosswalk.wire.options import VERSION, read_details
+from crosswalk.wire.options import VERSION, Fields, UnnamedCalls, path_of, placed, read_details
 
 # -------------------------------------------------------------------------------- messages
 # Requests in the form of Anthropic's Messages. Facts: provider document "Anthropic Messages".
@@ -123,7 +121,7 @@ def _effort(body: Fields, config: Fields | None) -> str | None:
     kind = None if thinking is None else thinking.need("type", thinking.text("type"))
     if kind == "disabled":
         return ReasoningEffort.NONE
-    effort = None if config is None else word(config, "effort", read_words("reasoning_effort", "messages"))
+    effort = None if config is None else config.word("effort", read_words("reasoning_effort", "messages"))
     if effort is not None or thinking is None:
         return effort
     if kind == "adaptive":

@@ -16,7 +16,6 @@ from crosswalk.formats.reading import (
     read_words,
     take_neutral,
     told_result,
-    word,
 )
 from crosswalk.formats.tables import OLLAMA
 from crosswalk.formats.writing import (
@@ -38,7 +37,7 @@ from crosswalk.types.json import dump_json
 from crosswalk.types.message import CallKind, ChatMessage, ContentPart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.types.values import FinishReason, SegmentType, TokenLogprob
 from crosswalk.wire import ollama as wire
-from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.options import Fields, placed
 
 # ---------------------------------------------------------------------------------- ollama
 # Requests in the forms of Ollama's ``/api/chat`` and ``/api/generate``. Facts: provider document "Ollama".
@@ -218,7 +217,7 @@ def _format(body: Fields) -> ResponseFormat | None:
     if isinstance(format_value, dict):
         with placed(body, "format"):
             return ResponseFormat(body.plain("format"))
-    return word(body, "format", {"json": ResponseFormat()})
+    return body.word("format", {"json": ResponseFormat()})
 
 
 def _effort(body: Fields) -> str | None:
@@ -230,7 +229,7 @@ def _effort(body: Fields) -> str | None:
     return (
         ReasoningEffort.MEDIUM
         if think is True
-        else word(body, "think", read_words("reasoning_effort", "ollama"))
+        else body.word("think", read_words("reasoning_effort", "ollama"))
     )
 
 

@@ -38,17 +38,22 @@ from crosswalk.types.message import ChatMessage, ContentPart, Role, TextPart
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import altered, unchecked
 from crosswalk.wire.chat import read_choice, read_custom_tool
-from crosswalk.wire.fields import (
+from crosswalk.wire.options import (
+    PLACES,
     FieldError,
     Fields,
     Place,
+    PlaceKind,
+    RequestRow,
+    RequestTable,
     Unread,
     objects_at,
     path_of,
     placed as placed,
+    put,
+    read_details,
     readable,
 )
-from crosswalk.wire.options import PLACES, PlaceKind, RequestRow, RequestTable, put, read_details
 
 # -------------------------------------------------------------------------------- incoming
 # A client's request in canonical form, and the body for a server that speaks the client's own form.
@@ -819,19 +824,6 @@ def option(fields: Fields, name: str, field: str, value: Any) -> Any:
     return value
 
 
-def word(fields: Fields, name: str, words: Mapping[str, T]) -> T | None:
-    """What the word in the field *name* means; one that is not among *words* stays, for there may be more some day."""
-    sent_word = fields.look(name)
-    if sent_word is None:
-        return None
-    if not isinstance(sent_word, str):
-        return fields.text(name)  # type: ignore[return-value]  # it raises
-    if sent_word not in words:
-        return None
-    fields.take(name)
-    return words[sent_word]
-
-
 @cache
 def read_words(option: str, format: str) -> dict[str, str]:
     """What each word of *format* for *option* means."""
@@ -1004,7 +996,7 @@ def custom_definition(tool: Fields) -> ToolDefinition:
 def tool_choice(body: Fields, *, is_nested: bool = True) -> str | NamedTool | None:
     """Return whether the model may call tools, or which one it must call."""
     if not isinstance(body.look("tool_choice"), dict):
-        return word(body, "tool_choice", read_words("tool_choice", "chat"))
+        return body.word("tool_choice", read_words("tool_choice", "chat"))
     choice_object = body.object("tool_choice")
     assert choice_object is not None, "it is an object"
     name = read_choice(choice_object, is_nested=is_nested)

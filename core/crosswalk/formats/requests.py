@@ -20,7 +20,7 @@ from crosswalk.formats.reading import (
 )
 from crosswalk.formats.writing import WireForm
 from crosswalk.types.json import as_frozen_object, load_json
-from crosswalk.wire.fields import FieldError, Fields
+from crosswalk.wire.options import FieldError, Fields
 
 READERS: Final[dict[WireForm, Callable[[Fields, dict[str, Any]], Incoming]]] = {
     WireForm.OPENAI_CHAT: chat.read,

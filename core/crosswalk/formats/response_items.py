@@ -36,7 +36,7 @@ from crosswalk.types.json import copy_json, load_json
 from crosswalk.types.message import ChatMessage, ContentPart, ToolCall
 from crosswalk.types.usage import UsageInfo, counts_at
 from crosswalk.types.values import SegmentType
-from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.options import Fields, placed
 from crosswalk.wire.responses import (
     ANNOTATIONS,
     COUNTS,

@@ -74,8 +74,8 @@ from crosswalk.types.json import copy_json
 from crosswalk.types.message import ChatMessage, ContentPart, Role
 from crosswalk.types.values import PAUSES, FinishReason, SegmentType, TokenLogprob, altered
 from crosswalk.wire.chat import ROLES
-from crosswalk.wire.fields import Fields, UnnamedCalls, path_of, placed
 from crosswalk.wire.messages import SIGNERS
+from crosswalk.wire.options import Fields, UnnamedCalls, path_of, placed
 from crosswalk.wire.responses import (
     BESIDE,
     FAMILIES,

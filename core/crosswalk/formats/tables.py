@@ -19,8 +19,7 @@ from crosswalk.formats.messages_table import MESSAGES
 from crosswalk.formats.responses_table import RESPONSES
 from crosswalk.request import ToolDefinition
 from crosswalk.text import meant
-from crosswalk.wire.fields import Place
-from crosswalk.wire.options import OPTIONS, RequestRow, RequestTable, below, hint, link, state
+from crosswalk.wire.options import OPTIONS, Place, RequestRow, RequestTable, below, hint, link, state
 
 # -------------------------------------------------------------------------------- ollama
 # Facts: Ollama's API documentation, "Generate a chat completion", and the types of its Python client.

@@ -45,15 +45,16 @@ from crosswalk.types.message import (
 )
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import FinishReason, Segment, SegmentType, altered, unchecked
-from crosswalk.wire.fields import Place, path_of
 from crosswalk.wire.options import (
     DETAILS,
     OPTIONS,
     PLACES,
+    Place,
     PlaceKind,
     RequestPlace,
     RequestRow,
     RequestTable,
+    path_of,
     put,
     put_row,
     written_details,

@@ -27,7 +27,7 @@ from crosswalk.types.json import dump_json, thaw
 from crosswalk.types.message import ChatMessage, ContentPart, FilePart, ImagePart, Role, TextPart, ToolCall
 from crosswalk.types.response import Alternative, ChatResponse
 from crosswalk.types.values import CitationRef, FinishReason, Segment, SegmentType, altered
-from crosswalk.wire.fields import readable
+from crosswalk.wire.options import readable
 
 Choice = TypeVar("Choice", ChatResponse, Alternative)
 

@@ -21,7 +21,7 @@ from crosswalk.types.message import (
 )
 from crosswalk.types.usage import OPENAI_COUNT_PATHS as DETAILS, OPENAI_COUNTS as COUNTS
 from crosswalk.types.values import FinishReason, SegmentType
-from crosswalk.wire.fields import Fields, placed
+from crosswalk.wire.options import Fields, placed
 
 __all__ = [
     "AUDIO",
@@ -114,7 +114,7 @@ FINISH_REASONS: Final[Mapping[str, FinishReason]] = MappingProxyType(
 #
 # The same functions read a program's dictionaries and a client's JSON. Fields without a canonical counterpart stay in
 # the
-# :class:`~crosswalk.wire.fields.Fields`, with their path.
+# :class:`~crosswalk.wire.options.Fields`, with their path.
 
 
 ROLES: Final = {role.value: role for role in Role} | {"developer": Role.SYSTEM}

@@ -11,8 +11,8 @@ from crosswalk.types.json import FrozenObject, as_json_object, dump_json
 from crosswalk.types.message import ContentPart, FilePart, ImagePart, TextPart, ToolCall
 from crosswalk.types.values import FinishReason, SegmentType
 from crosswalk.wire.chat import read_file, read_image, read_source
-from crosswalk.wire.fields import Fields, placed
 from crosswalk.wire.messages import ENCRYPTED
+from crosswalk.wire.options import Fields, placed
 
 __all__ = [
     "ANNOTATIONS",

@@ -15,7 +15,7 @@ from client_requests import REQUESTS
 from crosswalk import ChatResponse, to_json
 from crosswalk.convert import WireForm
 from crosswalk.service import HTTPRequest, UnsupportedRequestError, build_http_request
-from crosswalk.wire.fields import Place, path_of
+from crosswalk.wire.options import Place, path_of
 from crosswalk_serve.http import BadRequestError
 from crosswalk_serve.requests import Incoming, read_request
 
