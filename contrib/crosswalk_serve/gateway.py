@@ -45,12 +45,22 @@ from crosswalk.types import (
     ChatResponse,
     FinishReason,
     Provenance,
+    UsageInfo,
     dump_json,
     load_json,
 )
 from crosswalk_serve.answers import framed, reword, words_for
 from crosswalk_serve.config import Config, Store
-from crosswalk_serve.http import BadRequestError, Interruptible, Refusal, header_of, number_in, word_in
+from crosswalk_serve.http import (
+    BadRequestError,
+    Interruptible,
+    Refusal,
+    dumped,
+    header_of,
+    loaded,
+    number_in,
+    word_in,
+)
 from crosswalk_serve.requests import Incoming, with_fields
 from crosswalk_serve.routing import (
     Caller,
@@ -99,7 +109,7 @@ class Exchange:
         self,
         provider: str,
         model: str,
-        usage: UsageInfo,
+        usage: UsageInfo | None,
         dollars: float | None,
         *,
         is_estimated: bool,
@@ -110,7 +120,7 @@ class Exchange:
         Args:
             provider: the provider that has answered.
             model: the model.
-            usage: the tokens.
+            usage: the tokens, or ``None`` if nobody has counted them.
             dollars: their cost, or ``None`` if it is unknown.
             is_estimated: whether the gateway has estimated the tokens.
             stated: the tokens for the metrics, or ``None`` for *usage*.
@@ -118,6 +128,14 @@ class Exchange:
         gateway, route = self._gateway, self._route
         assert route is not None, "it was asked for"
         reservation, self._reservation = self._reservation, None
+        counts = {}
+        if usage is not None:
+            counts = {
+                "gen_ai.usage.input_tokens": usage.prompt_tokens,
+                "gen_ai.usage.output_tokens": usage.completion_tokens,
+            }
+        else:
+            usage = UsageInfo.EMPTY
         await gateway.quotas.spend(self._caller, usage.total_tokens, dollars or 0.0, reservation)
         if gateway.metrics is not None:
             gateway.metrics.spent(route.name, self._caller.name, stated or usage, dollars or 0.0)
@@ -125,8 +143,7 @@ class Exchange:
             **({"crosswalk.estimated": True} if is_estimated else {}),
             "gen_ai.provider.name": provider,
             "gen_ai.response.model": model[:100],
-            "gen_ai.usage.input_tokens": usage.prompt_tokens,
-            "gen_ai.usage.output_tokens": usage.completion_tokens,
+            **counts,
             "crosswalk.cost_usd": dollars,
         }
         return dollars if gateway.config.costs and not is_estimated else None
@@ -363,7 +380,7 @@ class StoredConversation:
 
     def items_with(self, id: str) -> tuple[dict[str, Any], ...]:
         """Return the items, and those of the answer, which is called *id*, as the client got them."""
-        output = load_json(self.body).get("output") if self.body else None
+        output = loaded(self.body, mends=True).get("output") if self.body else None
         given = output if isinstance(output, list) else ()  # as the server sent it
         return with_ids(self.items, (item for item in given if isinstance(item, dict)), id)
 
@@ -588,10 +605,10 @@ class StoredResponses:
             return Response(conversation.body, media_type="application/json")
         words = words_for(request.headers, self._gateway.config.reasoning_events)
         frames = []
-        for event in told_again(load_json(conversation.body)):
+        for event in told_again(loaded(conversation.body)):
             if event["sequence_number"] > after:
                 reword(event, words)
-                frames.append(framed(WireForm.OPENAI_RESPONSES, event, dump_json(event)))
+                frames.append(framed(WireForm.OPENAI_RESPONSES, event, dumped(event)))
         return Response(b"".join(frames), media_type="text/event-stream")
 
     async def delete(self, request: Request) -> Response:
@@ -673,7 +690,7 @@ def _unknown() -> Refusal:
 
 
 def _json(value: Any) -> Response:
-    return Response(orjson.dumps(value), media_type="application/json")
+    return Response(dump_json(value), media_type="application/json")
 
 
 # ------------------------------------------------------------------------------ kept state
@@ -790,7 +807,7 @@ class KeptState:
         given = output if isinstance(output, list) else ()  # as the server sent it
         for item in given:
             if isinstance(item, dict) and _own_id(item):
-                await self._documents.put(name_of(owner, f"item:{item['id']}"), orjson.dumps(item))
+                await self._documents.put(name_of(owner, f"item:{item['id']}"), dump_json(item))
         for item in items:
             name = name_of(owner, f"item:{item['id']}")
             is_own = item["type"] != _REFERENCE and not _LISTED.fullmatch(item["id"])
@@ -806,6 +823,7 @@ class KeptState:
         them. No server hears of an id that the gateway has made up.
 
         Raises:
+            BadRequestError: a reference has no id.
             Refusal: nobody can tell now.
         """
         given = incoming.request.said.get("input")
@@ -815,6 +833,8 @@ class KeptState:
         for path, value in incoming.state.items():
             place = _ITEM.fullmatch(path)
             if place is not None and _type_of(value) == _REFERENCE:
+                if not _own_id(value):
+                    raise BadRequestError("expected the id of an item", f"{path}.id")
                 kept_item = await self._documents.get(name_of(owner, f"item:{value['id']}"))
                 item = load_json(kept_item) if kept_item else await _listed(owner, value["id"], conversations)
                 items[int(place[1])] = item or items[int(place[1])]

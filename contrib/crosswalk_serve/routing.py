@@ -907,7 +907,7 @@ def by_length(response: ChatResponse, asked: Iterable[ChatMessage | ChatResponse
     """
     usage, metadata = response.usage, response.metadata
     is_cut = response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
-    if not is_cut and not any(metadata.provenance.get(count) in _MISSING_MARKS for count in _COUNT_PATHS):
+    if not is_cut and not _lacks_counts(response):
         return response
     answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
     texts = [one.content for answer in answers for one in answer.segments if one.type in _SAID_TYPES]
@@ -920,6 +920,15 @@ def by_length(response: ChatResponse, asked: Iterable[ChatMessage | ChatResponse
     )
     provenance = {path: mark for path, mark in metadata.provenance.items() if path not in _COUNT_PATHS}
     return attrs.evolve(response, usage=counted_usage, metadata=attrs.evolve(metadata, provenance=provenance))
+
+
+def is_counted(response: ChatResponse) -> bool:
+    """Return whether anybody has counted tokens of *response*: zeros that no server has sent are no counts."""
+    return response.usage.total_tokens > 0 or not _lacks_counts(response)
+
+
+def _lacks_counts(response: ChatResponse) -> bool:
+    return any(response.metadata.provenance.get(count) in _MISSING_MARKS for count in _COUNT_PATHS)
 
 
 def _tokens(texts: Iterable[str]) -> int:

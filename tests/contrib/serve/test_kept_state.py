@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, NoReturn
 
 import anthropic
 import httpx2
@@ -395,6 +395,34 @@ def test_a_reference_is_the_item_that_the_gateway_stores(upstream: ReplayServer)
         "Hello",
         "Hi",
     ]
+
+
+@pytest.mark.parametrize("reference", [{}, {"id": 5}, {"id": None}, {"id": ""}], ids=str)
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/responses/input_tokens"])
+def test_a_reference_without_an_id_is_refused_by_its_path(
+    upstream: ReplayServer, path: str, reference: dict[str, Any]
+) -> None:
+    app = create_app(config_of(upstream, "on_unsupported: drop"))
+    asked = {**RESPONSES, "input": [HI, {"type": "item_reference", **reference}]}
+
+    async def main() -> httpx2.Response:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return await client.post(path, json=asked)
+
+    answer = asyncio.run(main())
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "input[1].id")
+
+
+def test_a_page_that_fails_says_so_in_the_form_of_the_api(
+    gateway: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise LookupError("a fault")
+
+    monkeypatch.setattr(gateway.gateway, "models", fail)
+    with httpx2.Client() as client:
+        answer = client.get(f"{gateway.url}/v1/models")
+    assert (answer.status_code, answer.json()["error"]["message"]) == (500, "the gateway failed")
 
 
 def test_a_refused_thread_has_the_code_that_anthropic_s_sdks_look_for(upstream: ReplayServer) -> None:

@@ -233,6 +233,20 @@ def test_a_client_that_reads_the_status_alone_gets_one_that_it_does_not_repeat(
     assert said[0].json()["error"] == said[1].json()["error"]
 
 
+@pytest.mark.parametrize(
+    "agent", ["google-genai-sdk/3.6.1 gl-python/3.11.7", "OpenAI/Python 2.1.0", "my-ai-sdk/1.0"]
+)
+def test_a_client_whose_name_only_ends_alike_gets_the_servers_status(
+    upstream: ReplayServer, agent: str
+) -> None:
+    upstream.add(Answer.failure(500), times=None)
+    with live(config_at(upstream.url)) as gateway, httpx2.Client(headers={"user-agent": agent}) as client:
+        path = "/v1beta/models/tiny:generateContent"
+        said = client.post(gateway.url + path, json={"contents": [{"parts": [{"text": "Hi"}]}]})
+        assert (said.status_code, said.json()["error"]["code"]) == (500, 500)
+        assert client.post(f"{gateway.url}/v1/chat/completions", json=HI).status_code == 500
+
+
 OF_A_DAY = "Rate limit reached for tokens per day (TPD): Limit 10"
 OF_A_DAY_FOR_GOOGLE = [{"violations": [{"quotaId": "GenerateRequestsPerDayPerProject"}]}]
 NO_MONEY = {"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}
