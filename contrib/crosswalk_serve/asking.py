@@ -618,14 +618,14 @@ class GatewayExchange(Exchange):
             if gateway.config.log.exchange_requests:
                 record_fields["request"] = self._incoming.request.said
             gateway.exchanges.add(response, record_fields, route.services[0][0].redact)
+        stored_answer = loaded(body, mends=True) if body is not None and self._is_kept else {}
+        id, is_stored = stored_answer.get("id"), False
         try:
-            await self._note_state(response)
+            await self._note_state(response, None if self._incoming.wants.store is False else id)
         except StoreError as error:
             _log.warning(
                 "request %s: the state that its server keeps cannot be stored: %s", self.reply.id, error
             )
-        stored_answer = loaded(body, mends=True) if body is not None and self._is_kept else {}
-        id, is_stored = stored_answer.get("id"), False
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
                 turn = with_told_call_ids(response, stored_answer)
@@ -635,7 +635,7 @@ class GatewayExchange(Exchange):
                 is_stored = await self._conversations.keep(caller.name, id, conversation, store)
                 if store is not False:
                     own_items = items[len(self._carried.items) :]
-                    await gateway.kept_state.keep_items(caller.name, stored_answer, own_items)
+                    await gateway.kept_state.keep_items(caller.name, id, stored_answer, own_items)
             except StoreError as error:
                 _log.warning("request %s: its answer cannot be continued: %s", self.reply.id, error)
         if body is None or is_stored or not stored_answer.get("store"):
@@ -643,11 +643,11 @@ class GatewayExchange(Exchange):
         self.reply.dropped.append("response.store: this answer is not kept")
         return dumped({**loaded(body), "store": False})
 
-    async def _note_state(self, response: ChatResponse) -> None:
-        """Note what the server of *response* keeps of it, if a later request can name that."""
+    async def _note_state(self, response: ChatResponse, id: str | None) -> None:
+        """Note what the server of *response* keeps of it, if a later request can name that. It is stored by its *id*."""
         server = None if self._service is None else self._service.server_of(response)
         if server is not None and response.error_info is None:
-            await self._gateway.kept_state.note(self._caller.name, server, self._incoming, response)
+            await self._gateway.kept_state.note(self._caller.name, server, self._incoming, response, id)
 
     @property
     def _is_kept(self) -> bool:

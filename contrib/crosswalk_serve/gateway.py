@@ -7,7 +7,7 @@ import base64
 import logging
 import os
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
@@ -413,8 +413,8 @@ class StoredConversation:
 class Documents(Protocol):
     """Bytes by name, each for some time."""
 
-    async def put(self, name: str, data: bytes) -> bool:
-        """Keep *data*; whether it is kept."""
+    async def put(self, name: str, data: bytes, answer: str | None = None) -> bool:
+        """Keep *data* as long as the rest of its *answer*, or by itself without one; whether it is kept."""
 
     async def get(self, name: str) -> bytes | None:
         """What is kept as *name*, or ``None`` where nothing is."""
@@ -424,7 +424,7 @@ class Documents(Protocol):
 
 
 class MemoryDocuments:
-    """:class:`Documents` of this process, within the bounds of *store*; the oldest go first.
+    """:class:`Documents` of this process, within the bounds of *store*; the oldest answers go first.
 
     Args:
         store: the bounds.
@@ -435,24 +435,28 @@ class MemoryDocuments:
         self._store = store
         self._clock = clock
         self.read_at = int(clock())
-        self._stored_documents: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+        self._stored_documents: dict[str, tuple[bytes, float, str]] = {}
+        self._names_by_answer: dict[str, set[str]] = {}
         self._size = 0
 
-    async def put(self, name: str, data: bytes) -> bool:
+    async def put(self, name: str, data: bytes, answer: str | None = None) -> bool:
         """See :class:`Documents`; what is larger than all that may be kept is not."""
         await self.remove(name)
         store, now = self._store, self._clock()
         if len(data) > store.bytes or not store.entries:
             return False
-        self._stored_documents[name] = data, now + store.seconds
+        answer = answer or name
+        self._stored_documents[name] = data, now + store.seconds, answer
+        self._names_by_answer.setdefault(answer, set()).add(name)
         self._size += len(data)
-        while len(self._stored_documents) > store.entries or self._size > store.bytes:
-            self._drop(next(iter(self._stored_documents)))
-        return True
+        while len(self._names_by_answer) > store.entries or self._size > store.bytes:
+            for each in tuple(next(iter(self._names_by_answer.values()))):
+                self._drop(each)
+        return name in self._stored_documents
 
     async def get(self, name: str) -> bytes | None:
         """See :class:`Documents`."""
-        data, end = self._stored_documents.get(name, (None, 0.0))
+        data, end, _ = self._stored_documents.get(name, (None, 0.0, ""))
         if data is not None and end <= self._clock():
             self._drop(name)
             return None
@@ -466,8 +470,11 @@ class MemoryDocuments:
         return is_kept
 
     def _drop(self, name: str) -> None:
-        data, _ = self._stored_documents.pop(name)
+        data, _, answer = self._stored_documents.pop(name)
         self._size -= len(data)
+        self._names_by_answer[answer].remove(name)
+        if not self._names_by_answer[answer]:
+            del self._names_by_answer[answer]
 
 
 class RedisDocuments:
@@ -484,7 +491,7 @@ class RedisDocuments:
         self._prefix = prefix
         self._store = store
 
-    async def put(self, name: str, data: bytes) -> bool:
+    async def put(self, name: str, data: bytes, answer: str | None = None) -> bool:
         """See :class:`Documents`. Raises :class:`StoreError`."""
         if self._store.entries:
             await self._asked(self._client.set(self._key(name), data, px=round(self._store.seconds * 1000)))
@@ -612,10 +619,11 @@ class StoredResponses:
         return Response(b"".join(frames), media_type="text/event-stream")
 
     async def delete(self, request: Request) -> Response:
-        """Answer ``DELETE /v1/responses/{id}``."""
+        """Answer ``DELETE /v1/responses/{id}``. Its items go with it, and those that came with its request."""
+        conversation = await self._find(request)
         caller, id = self._gateway.caller(request), request.path_params["id"]
-        if not await self._gateway.conversations.forget(caller.name, id):
-            raise _unknown()
+        await self._gateway.conversations.forget(caller.name, id)
+        await self._gateway.kept_state.forget_items(caller.name, id, conversation.items_with(id))
         return _json({"id": id, "object": "response", "deleted": True})
 
     async def cancel(self, request: Request) -> Response:
@@ -709,28 +717,37 @@ class KeptState:
     """What each key has received, so that no key can go on with what another one, or another server, keeps.
 
     Args:
-        documents: where it is noted.
+        documents: where it is noted for stored answers.
+        unstored: where it is noted for others.
     """
 
-    def __init__(self, documents: Documents) -> None:
-        self._documents = documents
+    def __init__(self, documents: Documents, unstored: Documents) -> None:
+        self._documents, self._unstored = documents, unstored
 
-    async def note(self, owner: str | None, server: str, incoming: Incoming, response: ChatResponse) -> None:
+    async def note(
+        self, owner: str | None, server: str, incoming: Incoming, response: ChatResponse, id: str | None
+    ) -> None:
         """Note that *owner* has received from *server* the ids of what it keeps of *response* to *incoming*.
+
+        They are noted as long as that is stored by its *id*, or as one of the latest answers if that is ``None``.
 
         Raises:
             StoreError: it cannot be noted now.
         """
+        documents, answer = (
+            self._unstored if id is None else self._documents,
+            name_of(owner, id or response.id),
+        )
         is_kept = incoming.wants.store is not False
         for id, is_whole in reasoning_ids(response).items():
             if is_kept or is_whole:
-                await self._documents.put(name_of(owner, f"reasoning:{id}"), server.encode())
+                await documents.put(name_of(owner, f"reasoning:{id}"), server.encode(), answer)
         thread_ids = {response.id} if is_kept and "thread" in incoming.state else set()
         output = response.metadata.extensions.get("output")
         awaited_ids = approval_ids(output) if incoming.form is WireForm.OPENAI_RESPONSES else ()
         # A container and a conversation are kept without the answer, too.
         for id in {*thread_ids, *kept_ids(response), *awaited_ids}:
-            await self._documents.put(name_of(owner, f"{server}:{id}"), b"1")
+            await documents.put(name_of(owner, f"{server}:{id}"), b"1", answer)
 
     async def keeper(self, owner: str | None, servers: Collection[str], incoming: Incoming) -> str | None:
         """Return the one of *servers* that gave *owner* whatever *incoming* names, or ``None`` if it names nothing.
@@ -773,7 +790,7 @@ class KeptState:
         if not isinstance(turn, ChatResponse):
             return turn
         for id, is_whole in reasoning_ids(turn).items():
-            giving_server = await self._documents.get(name_of(owner, f"reasoning:{id}"))
+            giving_server = await self._noted(name_of(owner, f"reasoning:{id}"))
             # All of it in the turn is of any server as long as none is known. An id alone is of none.
             if not (is_whole if giving_server is None else giving_server.decode() in servers):
                 return at_another_address(turn)
@@ -793,10 +810,16 @@ class KeptState:
         return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=own_extensions))
 
     async def _has_received(self, owner: str | None, server: str | None, id: str) -> bool:
-        return server is not None and await self._documents.get(name_of(owner, f"{server}:{id}")) is not None
+        return server is not None and await self._noted(name_of(owner, f"{server}:{id}")) is not None
 
-    async def keep_items(self, owner: str | None, answer: Mapping[str, Any], items: Iterable[Any]) -> None:
-        """Keep the items of *answer*, a response of the Responses API, for the references of later requests.
+    async def _noted(self, name: str) -> bytes | None:
+        note = await self._documents.get(name)
+        return await self._unstored.get(name) if note is None else note
+
+    async def keep_items(
+        self, owner: str | None, id: str, answer: Mapping[str, Any], items: Iterable[Any]
+    ) -> None:
+        """Keep the items of *answer*, a response of the Responses API called *id*, for the references of later requests.
 
         Those of the input *items* that nobody else has given, and that have an id of the client's own, are kept as well.
 
@@ -807,12 +830,30 @@ class KeptState:
         given = output if isinstance(output, list) else ()  # as the server sent it
         for item in given:
             if isinstance(item, dict) and _own_id(item):
-                await self._documents.put(name_of(owner, f"item:{item['id']}"), dump_json(item))
+                await self._keep_item(owner, id, item)
         for item in items:
-            name = name_of(owner, f"item:{item['id']}")
             is_own = item["type"] != _REFERENCE and not _LISTED.fullmatch(item["id"])
-            if is_own and await self._documents.get(name) is None:
-                await self._documents.put(name, dump_json(item))
+            if is_own and await self._kept_item(owner, item["id"]) is None:
+                await self._keep_item(owner, id, item)
+
+    async def forget_items(self, owner: str | None, id: str, items: Iterable[Any]) -> None:
+        """Keep those of *items* no longer that are kept for the response called *id*.
+
+        Raises:
+            StoreError: nobody can tell now.
+        """
+        for item in items:
+            kept_item = await self._kept_item(owner, item["id"])
+            if kept_item is not None and kept_item["answer"] == id:
+                await self._documents.remove(_item_name(owner, item["id"]))
+
+    async def _keep_item(self, owner: str | None, id: str, item: Mapping[str, Any]) -> None:
+        document = dump_json({"answer": id, "item": item})
+        await self._documents.put(_item_name(owner, item["id"]), document, name_of(owner, id))
+
+    async def _kept_item(self, owner: str | None, id: str) -> dict[str, Any] | None:
+        document = await self._documents.get(_item_name(owner, id))
+        return None if document is None else load_json(document)
 
     async def with_items(
         self, owner: str | None, incoming: Incoming, conversations: Conversations
@@ -835,13 +876,17 @@ class KeptState:
             if place is not None and _type_of(value) == _REFERENCE:
                 if not _own_id(value):
                     raise BadRequestError("expected the id of an item", f"{path}.id")
-                kept_item = await self._documents.get(name_of(owner, f"item:{value['id']}"))
-                item = load_json(kept_item) if kept_item else await _listed(owner, value["id"], conversations)
+                kept_item = await self._kept_item(owner, value["id"])
+                item = kept_item["item"] if kept_item else await _listed(owner, value["id"], conversations)
                 items[int(place[1])] = item or items[int(place[1])]
         sent = [_sent_item(item) if "id" in item else item for item in items]
         if any(map(is_not, sent, given)):
             incoming = with_fields(incoming, input=sent)
         return incoming, items
+
+
+def _item_name(owner: str | None, id: str) -> str:
+    return name_of(owner, f"answer_item:{id}")
 
 
 def _sent_item(item: dict[str, Any]) -> dict[str, Any]:
@@ -927,15 +972,17 @@ class Gateway:
         document_limits = config.responses if is_shared else attrs.evolve(config.responses, entries=0)
         self.stores = document_limits.entries > 0
         documents: Documents = MemoryDocuments(document_limits)
-        id_documents: Documents = MemoryDocuments(
-            document_limits
-        )  # of their own, so that they displace no answers
+        # Of their own, so that they displace no answers, and ids of answers that nobody stores displace no others.
+        id_documents: Documents = MemoryDocuments(document_limits)
+        unstored_documents: Documents = MemoryDocuments(document_limits)
         if config.redis is not None and self._redis is not None:
             counters = RedisCounters(self._redis, config.redis.prefix)
-            documents = id_documents = RedisDocuments(self._redis, config.redis.prefix, config.responses)
+            documents = id_documents = unstored_documents = RedisDocuments(
+                self._redis, config.redis.prefix, config.responses
+            )
         self.quotas = Quotas(counters, clock)
         self.conversations = Conversations(documents)
-        self.kept_state = KeptState(id_documents)
+        self.kept_state = KeptState(id_documents, unstored_documents)
         self.exchanges = None if config.log.exchanges is None else ExchangeLog(config.log.exchanges)
         self.is_draining = False
         self._running: set[Interruptible] = set()

@@ -397,6 +397,65 @@ def test_a_reference_is_the_item_that_the_gateway_stores(upstream: ReplayServer)
     ]
 
 
+CALLS = [
+    {"id": f"call_{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    for number in range(5)
+]
+
+
+def test_an_item_lives_as_long_as_its_answer(upstream: ReplayServer) -> None:
+    """However many items the answers have, and however many answers that nobody stores come between."""
+    upstream.add(says("Hello", tool_calls=CALLS), times=None)
+    app = create_app(config_of(upstream, "on_unsupported: drop\nresponses: {entries: 2}"))
+    own = {"type": "message", "role": "user", "id": "msg_own", "content": "Hi"}
+
+    async def main() -> None:
+        async with app.router.lifespan_context(app), asking(app) as client:
+
+            async def asked(**more: Any) -> httpx2.Response:
+                return await client.post("/v1/responses", json={**RESPONSES, **more})
+
+            async def kept(answer: httpx2.Response, ids: list[str]) -> list[int]:
+                found = [await client.get(f"/v1/responses/{answer.json()['id']}")]
+                for id in ids:
+                    found.append(await asked(input=[{"type": "item_reference", "id": id}, HI], store=False))
+                return [one.status_code for one in found]
+
+            first = await asked(input=[own])
+            ids = [*(item["id"] for item in first.json()["output"]), "msg_own"]
+            await asked(input="Hi")
+            assert await kept(first, ids) == [200] * (len(ids) + 1)
+            await asked(input="Hi")
+            assert await kept(first, ids) == [404, *[400] * len(ids)]
+
+    asyncio.run(main())
+
+
+def test_the_items_of_a_deleted_answer_are_deleted(upstream: ReplayServer) -> None:
+    """Those of the client's input, too. Those of an earlier answer stay."""
+    upstream.add(says("Hello"), times=None)
+    app = create_app(config_of(upstream, "on_unsupported: drop"))
+    own = {"type": "message", "role": "user", "id": "msg_own", "content": "Hi"}
+
+    async def main() -> None:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            one = (await client.post("/v1/responses", json=RESPONSES)).json()
+            two_fields = {**RESPONSES, "input": [own], "previous_response_id": one["id"]}
+            two = (await client.post("/v1/responses", json=two_fields)).json()
+            ids = [one["output"][0]["id"], two["output"][0]["id"], "msg_own"]
+            for expected in ([200, 200, 200], [200, 400, 400]):
+                turns = [[{"type": "item_reference", "id": id}, HI] for id in ids]
+                told = [
+                    await client.post("/v1/responses", json={**RESPONSES, "input": one, "store": False})
+                    for one in turns
+                ]
+                assert [one.status_code for one in told] == expected
+                await client.delete(f"/v1/responses/{two['id']}")
+            assert (await client.delete(f"/v1/responses/{two['id']}")).status_code == 404
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("reference", [{}, {"id": 5}, {"id": None}, {"id": ""}], ids=str)
 @pytest.mark.parametrize("path", ["/v1/responses", "/v1/responses/input_tokens"])
 def test_a_reference_without_an_id_is_refused_by_its_path(
