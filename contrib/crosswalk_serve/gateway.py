@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from operator import is_not
-from pathlib import Path
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -24,9 +21,8 @@ from starlette.responses import Response
 
 from crosswalk import from_json, to_json
 from crosswalk.convert import WireForm
-from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
+from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.formats.response_items import approval_ids, names_in, told_again
-from crosswalk.records import append_line, record_line
 from crosswalk.service import (
     KEPT_FIELDS,
     Call,
@@ -43,8 +39,6 @@ from crosswalk.types import (
     AttemptOutcome,
     ChatMessage,
     ChatResponse,
-    FinishReason,
-    Provenance,
     UsageInfo,
     dump_json,
     load_json,
@@ -74,7 +68,7 @@ from crosswalk_serve.routing import (
     Router,
     connect,
 )
-from crosswalk_serve.telemetry import Metrics
+from crosswalk_serve.telemetry import ExchangeLog, Metrics
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -83,7 +77,7 @@ if TYPE_CHECKING:
 
 
 # ------------------------------------------------------------------------------------ logs
-# The logs: a line for each request, failed attempt and cool-down, and the file of exchanges.
+# The logs: a line for each request, failed attempt and cool-down.
 
 
 _log = logging.getLogger("crosswalk.serve")
@@ -258,94 +252,6 @@ def log_failure(provider: str, address: str, model: str, error: ErrorInfo) -> No
     text = f"{provider} {address} {clean_message(model, 60) or '-'}: {kind} {status or '-'}"
     message = clean_message(error.message, _LONGEST)
     _log.warning("%s attempt failed: %s: %s", request_id.get(), text, message, extra=extra)
-
-
-_FILE_MODE: Final = 0o600
-"""The file mode. The file holds people's questions and answers."""
-_LINE_END: Final = re.compile(rb"\r\n?|\n")
-
-
-class ExchangeLog:
-    """A file that lines are appended to. Several processes may share it.
-
-    Args:
-        path: the file, created if it does not exist.
-
-    Raises:
-        ConfigurationError: it cannot be written.
-    """
-
-    def __init__(self, path: Path) -> None:
-        try:
-            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _FILE_MODE))
-        except OSError as error:
-            raise ConfigurationError(
-                f"log.exchanges: {path}: {error.strerror}", key="log.exchanges"
-            ) from None
-        self._path = path
-        self._has_failed = False
-
-    def add(self, response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str]) -> None:
-        """Write a line for *response*, see :func:`exchange_line`. A full disk is logged once, and stops no answer."""
-        try:
-            append_line(self._path, exchange_line(response, about, redact), mode=_FILE_MODE)
-            self._has_failed = False
-        except OSError as error:
-            if not self._has_failed:
-                _log.error("the log of exchanges cannot be written: %s", error.strerror)
-            self._has_failed = True
-
-
-def exchange_line(
-    response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str] | None = None
-) -> bytes:
-    """Return *response* as :func:`crosswalk.records.read_record` reads it: the provider's data.
-
-    Args:
-        response: the answer. The provider's bytes are its ``raw_events``.
-        about: more for the line.
-        redact: removes credentials from an error, because servers may repeat them, or ``None`` for no removal.
-    """
-    sent_bytes = _sent(response)
-    if redact is not None and response.error_info is not None:
-        sent_bytes = redact(sent_bytes.decode("latin-1")).encode(
-            "latin-1"
-        )  # in any encoding, credentials are ASCII
-    return record_line(
-        sent_bytes,
-        status=_status(response),
-        provider=response.metadata.provider_id,
-        id=response.id,
-        more={"time": datetime.now(UTC).isoformat().replace("+00:00", "Z"), **about},
-    )
-
-
-def _status(response: ChatResponse) -> int:
-    """Return the HTTP status with which the answer began. An error in the middle of it may have another one."""
-    status = response.attempts[-1].extra.get("status") if response.attempts else None
-    if isinstance(status, int):
-        return status
-    error = response.error_info if len(response.raw_events) < 2 else None
-    return 200 if error is None or error.status is None else error.status
-
-
-def _sent(response: ChatResponse) -> bytes:
-    """Return the provider's data. The events of a stream become server-sent ones, whatever their framing was.
-
-    The mark of a stream's end, which is not an event, is written if the stream is complete. If it ended in the middle
-    of an event, the piece of the event stays open.
-    """
-    frames = response.raw_events.frames
-    if len(frames) < 2:
-        return b"".join(frames)
-    is_cut = (
-        response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
-        or response.metadata.provenance.get("usage") is Provenance.CUT
-    )
-    sse_bytes = b"\n\n".join(b"data: " + _LINE_END.sub(b"\ndata: ", frame) for frame in frames)
-    if not is_cut:
-        return sse_bytes + b"\n\ndata: [DONE]\n\n"
-    return sse_bytes if isinstance(response.raw_events[-1], str) else sse_bytes + b"\n\n"
 
 
 # ------------------------------------------------------------------------ stored responses
