@@ -38,7 +38,7 @@ from crosswalk.types import (
 )
 from crosswalk.types.values import altered
 from crosswalk.wire.responses import OPEN_RESPONSES
-from crosswalk_serve.http import for_client, info_of, media_type, named, worded
+from crosswalk_serve.http import dumped, for_client, info_of, loaded, media_type, named, worded
 
 # --------------------------------------------------------------------------------- answers
 # Whole answers in the client's form, with what the form could not say, and calls of custom tools.
@@ -132,20 +132,24 @@ def whole(
         written = _converted(incoming, shown_response, seal(response))
     if written.status != 200 or not (wants.echo or wants.namespaces or wants.previous_response_id):
         return written
-    body = load_json(written.body)
+    body = loaded(written.body)
     name_previous(body, wants.previous_response_id)
     for choice in body["choices"] if wants.echo else ():
         choice["text"] = prompt_of(incoming) + (choice.get("text") or "")
     if wants.namespaces:
         name_in_namespaces(body.get("output") or (), incoming)
-    return attrs.evolve(written, body=dump_json(body))
+    return attrs.evolve(written, body=dumped(body))
 
 
 def native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | None:
     """Return the JSON of *response*, or ``None`` if it was a stream, or is not in the client's format and names of tools."""
     if response.attempts and "tool_names" in response.attempts[-1].extra:
         return None
-    body = response.raw_events[0] if len(response.raw_events) == 1 else None
+    frames = response.raw_events.frames
+    try:
+        body = loaded(frames[0]) if len(frames) == 1 else None
+    except (ValueError, RecursionError):
+        return None
     return body if form_of_body(body) is incoming.form else None
 
 
@@ -505,7 +509,7 @@ class Relay:
             and b'"error"' not in data
         ):
             return framed(self._form, {}, data)
-        event = load_json(data)
+        event = loaded(data)
         if type(event) is not dict:
             return framed(self._form, {}, data)
         number = event.get("sequence_number")
@@ -522,7 +526,7 @@ class Relay:
                 return b""
             del event["usage"]
             is_changed = True
-        frame = framed(self._form, event, dump_json(event) if is_changed else data)
+        frame = framed(self._form, event, dumped(event) if is_changed else data)
         if self.ending is None or event is not self.ending.event:
             return frame
         self.ending.sent = frame
@@ -551,7 +555,7 @@ class Ending:
 
     def frame(self) -> bytes:
         """Return the event with what :attr:`response` says now."""
-        return framed(WireForm.OPENAI_RESPONSES, self.event, dump_json(self.event))
+        return framed(WireForm.OPENAI_RESPONSES, self.event, dumped(self.event))
 
     def without_store(self, frames: bytes) -> bytes:
         """Return *frames*, which end with it, so that it says that the answer is not kept."""

@@ -123,7 +123,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         middleware=middleware,
         lifespan=lifespan,
         exception_handlers=dict.fromkeys(
-            (Refusal, BadRequestError, FieldError, HTTPException, ClientDisconnect), handle_error
+            (Refusal, BadRequestError, FieldError, HTTPException, ClientDisconnect, Exception), handle_error
         ),
     )
     # A redirect would lead to the address in the client's request: behind a proxy, without its TLS.

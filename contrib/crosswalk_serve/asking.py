@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import suppress
 from operator import is_not
 from time import perf_counter
 from typing import Any, Final
 from uuid import uuid4
 
 import attrs
-import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
@@ -22,7 +22,6 @@ from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedR
 from crosswalk.service.endpoint import is_paid, is_unstarted
 from crosswalk.service.setup import PreparedRequest
 from crosswalk.types import ChatMessage, ChatResponse, Segment, StreamEventType
-from crosswalk.types.json import dump_json, load_json
 from crosswalk.wire.options import Fields
 from crosswalk_serve.answers import (
     Relay,
@@ -48,16 +47,20 @@ from crosswalk_serve.gateway import (
     with_ids,
 )
 from crosswalk_serve.http import (
+    GATEWAY_FAILURE,
     BadRequestError,
     Interruptible,
     Refusal,
     Reply,
     dropped,
     dropped_fields,
+    dumped,
     failed,
+    final_status,
     for_client,
     info_of,
     is_spent,
+    loaded,
     retry_headers,
     word_in,
 )
@@ -80,6 +83,7 @@ from crosswalk_serve.routing import (
     Lane,
     ModelRoute,
     by_length,
+    is_counted,
     lane_key,
     said_after,
 )
@@ -123,7 +127,7 @@ class Ask:
             pass
         except Exception:
             _log.exception("request %s failed", exchange.reply.id)
-            await exchange.refuse(ErrorInfo(ErrorKind.SERVER, "the gateway failed", status=500))
+            await exchange.fail()
         finally:
             await exchange.end()
 
@@ -164,6 +168,8 @@ class GatewayExchange(Exchange):
         self._asked_turns: tuple[ChatMessage | ChatResponse, ...] | None = None
         self._carried = StoredConversation((), b"")  # what a later request continues
         self._own_input: Any = None  # of a request of Responses
+        self._events: EventStream | None = None
+        self._unsettled_response: ChatResponse | None = None  # a server has answered, and nobody has counted
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
         self._may_repeat = True  # the client: no server can have charged for its request
         self.reply = Reply(form, str(uuid4()), send)
@@ -405,6 +411,7 @@ class GatewayExchange(Exchange):
             await self.refuse(interruptible.cause, 1)
 
     async def _answer(self, response: ChatResponse) -> None:
+        self._unsettled_response = response
         self.reply.dropped += dropped(response)
         error = response.error_info
         if error is not None:
@@ -437,7 +444,7 @@ class GatewayExchange(Exchange):
 
     async def _stream(self, events: EventStream, interruptible: Interruptible) -> None:
         ended_response: ChatResponse | None = None
-        last_frames = b""
+        last_frames, self._events = b"", events
         silence_seconds = self._gateway.config.limits.silence_seconds
         async with interruptible, events, self.reply.kept_alive(silence_seconds):
             try:
@@ -525,7 +532,7 @@ class GatewayExchange(Exchange):
         if not self._is_kept:
             return None
         if writer.ending is not None:
-            return dump_json(writer.ending.response)
+            return dumped(writer.ending.response)
         return whole(self._incoming, carried(response), self.reply.id, self._seal, is_mixed=True).body
 
     # Output.
@@ -535,16 +542,30 @@ class GatewayExchange(Exchange):
     ) -> None:
         """Answer with *error*. If a stream has begun, its last event reports the error."""
         if self._writer is not None:
-            frames, ending = self._writer.fail(error), self._writer.ending
+            frames = self._writer.fail(error) or error_frame(self._form, error)  # its own end was not sent
+            ending = self._writer.ending
             return await self.reply.end(frames if ending is None else ending.without_store(frames))
         if self.reply.is_stream:
             return await self.reply.end(error_frame(self._form, error))
         body, status = failed(self._form, error, self.reply.id)
         may_repeat = may_repeat and self._may_repeat and not is_spent(error)
         headers = retry_headers(retry_after, may_repeat=may_repeat)
+        status = final_status(status, self._request.headers.get("user-agent", ""), may_repeat=may_repeat)
         if status == 401:
             headers["www-authenticate"] = "Bearer"
         await self.reply.whole(body, status, headers)
+
+    async def fail(self) -> None:
+        """Answer that the gateway failed. What a server has answered until then is paid, and counts."""
+        response, events = self._unsettled_response, self._events
+        if response is None and events is not None:
+            with suppress(Exception):  # no server was asked
+                response = events.partial
+        try:
+            await self.refuse(GATEWAY_FAILURE)
+        finally:
+            if response is not None:
+                await self._settle(response)
 
     # Records.
 
@@ -570,16 +591,18 @@ class GatewayExchange(Exchange):
         """
         gateway, route, caller = self._gateway, self._route, self._caller
         assert route is not None, "it was asked for"
+        self._events = self._unsettled_response = None
         counted_response = by_length(response, self._turns())
         is_priced = gateway.config.costs or gateway.metrics is not None or self._has_budget
-        dollars = route.cost(counted_response) if is_priced else None
+        has_counts = is_counted(counted_response)
+        dollars = route.cost(counted_response) if is_priced and has_counts else None
         self.reply.dollars = await self._count(
             response.metadata.provider_id,
             response.model,
-            counted_response.usage,
+            counted_response.usage if has_counts else None,
             dollars,
             is_estimated=counted_response is not response,
-            stated=response.usage,
+            stated=response.usage if has_counts else None,
         )
         if gateway.exchanges is not None:
             record_fields: dict[str, Any] = {
@@ -595,14 +618,14 @@ class GatewayExchange(Exchange):
             if gateway.config.log.exchange_requests:
                 record_fields["request"] = self._incoming.request.said
             gateway.exchanges.add(response, record_fields, route.services[0][0].redact)
+        stored_answer = loaded(body, mends=True) if body is not None and self._is_kept else {}
+        id, is_stored = stored_answer.get("id"), False
         try:
-            await self._note_state(response)
+            await self._note_state(response, None if self._incoming.wants.store is False else id)
         except StoreError as error:
             _log.warning(
                 "request %s: the state that its server keeps cannot be stored: %s", self.reply.id, error
             )
-        stored_answer = orjson.loads(body) if body is not None and self._is_kept else {}
-        id, is_stored = stored_answer.get("id"), False
         if body is not None and id is not None:  # without an id no client can ask for it
             try:
                 turn = with_told_call_ids(response, stored_answer)
@@ -612,19 +635,19 @@ class GatewayExchange(Exchange):
                 is_stored = await self._conversations.keep(caller.name, id, conversation, store)
                 if store is not False:
                     own_items = items[len(self._carried.items) :]
-                    await gateway.kept_state.keep_items(caller.name, stored_answer, own_items)
+                    await gateway.kept_state.keep_items(caller.name, id, stored_answer, own_items)
             except StoreError as error:
                 _log.warning("request %s: its answer cannot be continued: %s", self.reply.id, error)
         if body is None or is_stored or not stored_answer.get("store"):
             return body
         self.reply.dropped.append("response.store: this answer is not kept")
-        return dump_json({**load_json(body), "store": False})
+        return dumped({**loaded(body), "store": False})
 
-    async def _note_state(self, response: ChatResponse) -> None:
-        """Note what the server of *response* keeps of it, if a later request can name that."""
+    async def _note_state(self, response: ChatResponse, id: str | None) -> None:
+        """Note what the server of *response* keeps of it, if a later request can name that. It is stored by its *id*."""
         server = None if self._service is None else self._service.server_of(response)
         if server is not None and response.error_info is None:
-            await self._gateway.kept_state.note(self._caller.name, server, self._incoming, response)
+            await self._gateway.kept_state.note(self._caller.name, server, self._incoming, response, id)
 
     @property
     def _is_kept(self) -> bool:

@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         _load, arguments.config, {name: value for name, value in options.items() if value is not None}
     )
     config = load()
-    _check_tls(config)
+    _check_tls(arguments.config, config)
     models = ", ".join(config.models)
     if arguments.check:
         _created(arguments.config, config)
@@ -140,13 +140,17 @@ def _created(path: str, config: Config) -> Starlette:
         raise located(error, path) from None
 
 
-def _check_tls(config: Config) -> None:
+def _check_tls(path: str, config: Config) -> None:
+    """Check the files for HTTPS in *config*, the file at *path*. Errors name the line."""
+    from crosswalk_serve.config import located
+
     if config.tls is not None:
         try:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(config.tls.certificate, config.tls.key)
         except OSError as error:  # an SSLError is one
-            raise UsageError(f"tls: {error.strerror or error}") from None
+            found = ConfigurationError(f"tls: {error.strerror or error}", key="tls")
+            raise located(found, path) from None
 
 
 def _listener(config: Config) -> socket.socket:

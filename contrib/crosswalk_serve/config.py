@@ -496,6 +496,8 @@ class Config:
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 _PLACEHOLDER: Final = re.compile("\ue000(\\w+)\ue001")
 """A variable without characters that end a plain text of YAML within braces."""
+_OPEN_VARIABLE: Final = re.compile(r"\$\{\w*$")
+"""A variable whose brace was forgotten."""
 _DEEPEST: Final = 64
 
 
@@ -628,6 +630,8 @@ def _plain(node: yaml.Node, path: tuple[str, ...], environ: Mapping[str, str]) -
     if value is not None and type(value) not in (str, bool, int, float):
         raise ConfigurationError("expected what JSON has; put it in quotes", key=key)
     missing_names = [one for one in _PLACEHOLDER.findall(str(value)) if one not in environ]
+    if isinstance(value, str) and _OPEN_VARIABLE.search(value):
+        raise ConfigurationError("expected ${NAME}, with its brace", key=key)
     if missing_names:
         raise ConfigurationError(f"the environment has no {missing_names[0]}", key=key)
     return _PLACEHOLDER.sub(lambda found: environ[found[1]], value) if isinstance(value, str) else value

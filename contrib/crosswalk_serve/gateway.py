@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
-import os
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from operator import is_not
-from pathlib import Path
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -22,11 +19,10 @@ import orjson
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
-from crosswalk import from_json, normalize, to_json
-from crosswalk.convert import WireForm, events_of
-from crosswalk.errors import ConfigurationError, ErrorInfo, ErrorKind
-from crosswalk.formats.response_items import approval_ids, names_in, tell_item
-from crosswalk.records import append_line, record_line
+from crosswalk import from_json, to_json
+from crosswalk.convert import WireForm
+from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.formats.response_items import approval_ids, names_in, told_again
 from crosswalk.service import (
     KEPT_FIELDS,
     Call,
@@ -43,14 +39,22 @@ from crosswalk.types import (
     AttemptOutcome,
     ChatMessage,
     ChatResponse,
-    FinishReason,
-    Provenance,
+    UsageInfo,
     dump_json,
     load_json,
 )
 from crosswalk_serve.answers import framed, reword, words_for
 from crosswalk_serve.config import Config, Store
-from crosswalk_serve.http import BadRequestError, Interruptible, Refusal, header_of, number_in, word_in
+from crosswalk_serve.http import (
+    BadRequestError,
+    Interruptible,
+    Refusal,
+    dumped,
+    header_of,
+    loaded,
+    number_in,
+    word_in,
+)
 from crosswalk_serve.requests import Incoming, with_fields
 from crosswalk_serve.routing import (
     Caller,
@@ -64,7 +68,7 @@ from crosswalk_serve.routing import (
     Router,
     connect,
 )
-from crosswalk_serve.telemetry import Metrics
+from crosswalk_serve.telemetry import ExchangeLog, Metrics
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -73,7 +77,7 @@ if TYPE_CHECKING:
 
 
 # ------------------------------------------------------------------------------------ logs
-# The logs: a line for each request, failed attempt and cool-down, and the file of exchanges.
+# The logs: a line for each request, failed attempt and cool-down.
 
 
 _log = logging.getLogger("crosswalk.serve")
@@ -99,7 +103,7 @@ class Exchange:
         self,
         provider: str,
         model: str,
-        usage: UsageInfo,
+        usage: UsageInfo | None,
         dollars: float | None,
         *,
         is_estimated: bool,
@@ -110,7 +114,7 @@ class Exchange:
         Args:
             provider: the provider that has answered.
             model: the model.
-            usage: the tokens.
+            usage: the tokens, or ``None`` if nobody has counted them.
             dollars: their cost, or ``None`` if it is unknown.
             is_estimated: whether the gateway has estimated the tokens.
             stated: the tokens for the metrics, or ``None`` for *usage*.
@@ -118,6 +122,14 @@ class Exchange:
         gateway, route = self._gateway, self._route
         assert route is not None, "it was asked for"
         reservation, self._reservation = self._reservation, None
+        counts = {}
+        if usage is not None:
+            counts = {
+                "gen_ai.usage.input_tokens": usage.prompt_tokens,
+                "gen_ai.usage.output_tokens": usage.completion_tokens,
+            }
+        else:
+            usage = UsageInfo.EMPTY
         await gateway.quotas.spend(self._caller, usage.total_tokens, dollars or 0.0, reservation)
         if gateway.metrics is not None:
             gateway.metrics.spent(route.name, self._caller.name, stated or usage, dollars or 0.0)
@@ -125,8 +137,7 @@ class Exchange:
             **({"crosswalk.estimated": True} if is_estimated else {}),
             "gen_ai.provider.name": provider,
             "gen_ai.response.model": model[:100],
-            "gen_ai.usage.input_tokens": usage.prompt_tokens,
-            "gen_ai.usage.output_tokens": usage.completion_tokens,
+            **counts,
             "crosswalk.cost_usd": dollars,
         }
         return dollars if gateway.config.costs and not is_estimated else None
@@ -243,94 +254,6 @@ def log_failure(provider: str, address: str, model: str, error: ErrorInfo) -> No
     _log.warning("%s attempt failed: %s: %s", request_id.get(), text, message, extra=extra)
 
 
-_FILE_MODE: Final = 0o600
-"""The file mode. The file holds people's questions and answers."""
-_LINE_END: Final = re.compile(rb"\r\n?|\n")
-
-
-class ExchangeLog:
-    """A file that lines are appended to. Several processes may share it.
-
-    Args:
-        path: the file, created if it does not exist.
-
-    Raises:
-        ConfigurationError: it cannot be written.
-    """
-
-    def __init__(self, path: Path) -> None:
-        try:
-            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _FILE_MODE))
-        except OSError as error:
-            raise ConfigurationError(
-                f"log.exchanges: {path}: {error.strerror}", key="log.exchanges"
-            ) from None
-        self._path = path
-        self._has_failed = False
-
-    def add(self, response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str]) -> None:
-        """Write a line for *response*, see :func:`exchange_line`. A full disk is logged once, and stops no answer."""
-        try:
-            append_line(self._path, exchange_line(response, about, redact), mode=_FILE_MODE)
-            self._has_failed = False
-        except OSError as error:
-            if not self._has_failed:
-                _log.error("the log of exchanges cannot be written: %s", error.strerror)
-            self._has_failed = True
-
-
-def exchange_line(
-    response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str] | None = None
-) -> bytes:
-    """Return *response* as :func:`crosswalk.records.read_record` reads it: the provider's data.
-
-    Args:
-        response: the answer. The provider's bytes are its ``raw_events``.
-        about: more for the line.
-        redact: removes credentials from an error, because servers may repeat them, or ``None`` for no removal.
-    """
-    sent_bytes = _sent(response)
-    if redact is not None and response.error_info is not None:
-        sent_bytes = redact(sent_bytes.decode("latin-1")).encode(
-            "latin-1"
-        )  # in any encoding, credentials are ASCII
-    return record_line(
-        sent_bytes,
-        status=_status(response),
-        provider=response.metadata.provider_id,
-        id=response.id,
-        more={"time": datetime.now(UTC).isoformat().replace("+00:00", "Z"), **about},
-    )
-
-
-def _status(response: ChatResponse) -> int:
-    """Return the HTTP status with which the answer began. An error in the middle of it may have another one."""
-    status = response.attempts[-1].extra.get("status") if response.attempts else None
-    if isinstance(status, int):
-        return status
-    error = response.error_info if len(response.raw_events) < 2 else None
-    return 200 if error is None or error.status is None else error.status
-
-
-def _sent(response: ChatResponse) -> bytes:
-    """Return the provider's data. The events of a stream become server-sent ones, whatever their framing was.
-
-    The mark of a stream's end, which is not an event, is written if the stream is complete. If it ended in the middle
-    of an event, the piece of the event stays open.
-    """
-    frames = response.raw_events.frames
-    if len(frames) < 2:
-        return b"".join(frames)
-    is_cut = (
-        response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
-        or response.metadata.provenance.get("usage") is Provenance.CUT
-    )
-    sse_bytes = b"\n\n".join(b"data: " + _LINE_END.sub(b"\ndata: ", frame) for frame in frames)
-    if not is_cut:
-        return sse_bytes + b"\n\ndata: [DONE]\n\n"
-    return sse_bytes if isinstance(response.raw_events[-1], str) else sse_bytes + b"\n\n"
-
-
 # ------------------------------------------------------------------------ stored responses
 # Stored answers of the Responses API: what is kept of each, and the pages ``/v1/responses/{id}`` and below.
 
@@ -363,7 +286,7 @@ class StoredConversation:
 
     def items_with(self, id: str) -> tuple[dict[str, Any], ...]:
         """Return the items, and those of the answer, which is called *id*, as the client got them."""
-        output = load_json(self.body).get("output") if self.body else None
+        output = loaded(self.body, mends=True).get("output") if self.body else None
         given = output if isinstance(output, list) else ()  # as the server sent it
         return with_ids(self.items, (item for item in given if isinstance(item, dict)), id)
 
@@ -396,8 +319,8 @@ class StoredConversation:
 class Documents(Protocol):
     """Bytes by name, each for some time."""
 
-    async def put(self, name: str, data: bytes) -> bool:
-        """Keep *data*; whether it is kept."""
+    async def put(self, name: str, data: bytes, answer: str | None = None) -> bool:
+        """Keep *data* as long as the rest of its *answer*, or by itself without one; whether it is kept."""
 
     async def get(self, name: str) -> bytes | None:
         """What is kept as *name*, or ``None`` where nothing is."""
@@ -407,7 +330,7 @@ class Documents(Protocol):
 
 
 class MemoryDocuments:
-    """:class:`Documents` of this process, within the bounds of *store*; the oldest go first.
+    """:class:`Documents` of this process, within the bounds of *store*; the oldest answers go first.
 
     Args:
         store: the bounds.
@@ -418,24 +341,28 @@ class MemoryDocuments:
         self._store = store
         self._clock = clock
         self.read_at = int(clock())
-        self._stored_documents: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+        self._stored_documents: dict[str, tuple[bytes, float, str]] = {}
+        self._names_by_answer: dict[str, set[str]] = {}
         self._size = 0
 
-    async def put(self, name: str, data: bytes) -> bool:
+    async def put(self, name: str, data: bytes, answer: str | None = None) -> bool:
         """See :class:`Documents`; what is larger than all that may be kept is not."""
         await self.remove(name)
         store, now = self._store, self._clock()
         if len(data) > store.bytes or not store.entries:
             return False
-        self._stored_documents[name] = data, now + store.seconds
+        answer = answer or name
+        self._stored_documents[name] = data, now + store.seconds, answer
+        self._names_by_answer.setdefault(answer, set()).add(name)
         self._size += len(data)
-        while len(self._stored_documents) > store.entries or self._size > store.bytes:
-            self._drop(next(iter(self._stored_documents)))
-        return True
+        while len(self._names_by_answer) > store.entries or self._size > store.bytes:
+            for each in tuple(next(iter(self._names_by_answer.values()))):
+                self._drop(each)
+        return name in self._stored_documents
 
     async def get(self, name: str) -> bytes | None:
         """See :class:`Documents`."""
-        data, end = self._stored_documents.get(name, (None, 0.0))
+        data, end, _ = self._stored_documents.get(name, (None, 0.0, ""))
         if data is not None and end <= self._clock():
             self._drop(name)
             return None
@@ -449,8 +376,11 @@ class MemoryDocuments:
         return is_kept
 
     def _drop(self, name: str) -> None:
-        data, _ = self._stored_documents.pop(name)
+        data, _, answer = self._stored_documents.pop(name)
         self._size -= len(data)
+        self._names_by_answer[answer].remove(name)
+        if not self._names_by_answer[answer]:
+            del self._names_by_answer[answer]
 
 
 class RedisDocuments:
@@ -467,7 +397,7 @@ class RedisDocuments:
         self._prefix = prefix
         self._store = store
 
-    async def put(self, name: str, data: bytes) -> bool:
+    async def put(self, name: str, data: bytes, answer: str | None = None) -> bool:
         """See :class:`Documents`. Raises :class:`StoreError`."""
         if self._store.entries:
             await self._asked(self._client.set(self._key(name), data, px=round(self._store.seconds * 1000)))
@@ -569,16 +499,6 @@ def name_of(owner: str | None, id: str) -> str:
     return f"{len(owner or '')}:{owner or ''}:{id}"
 
 
-_BEGINNINGS: Final = ("response.created", "response.in_progress")
-"""The events with a response of which nothing has come."""
-_BEGUN: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(("usage", "completed_at", "incomplete_details", "error")),
-    "status": "in_progress",
-    "output": [],
-}
-"""The fields of such a response that differ from those of the complete one."""
-
-
 class StoredResponses:
     """The pages of a gateway for its stored responses. Each key sees its own.
 
@@ -596,25 +516,20 @@ class StoredResponses:
         after = number_in(request, "starting_after", -1, range(-1, 10**9))
         if not is_stream:
             return Response(conversation.body, media_type="application/json")
-        response = normalize(conversation.body, WireForm.OPENAI_RESPONSES.provider, keep_raw=False)
-        told = load_json(conversation.body)
-        begun = {name: _BEGUN.get(name, value) for name, value in told.items()}
         words = words_for(request.headers, self._gateway.config.reasoning_events)
         frames = []
-        for event in events_of(response, WireForm.OPENAI_RESPONSES):
-            if "response" in event:
-                event["response"] = begun if event["type"] in _BEGINNINGS else told
+        for event in told_again(loaded(conversation.body)):
             if event["sequence_number"] > after:
-                tell_item(event, told)
                 reword(event, words)
-                frames.append(framed(WireForm.OPENAI_RESPONSES, event, dump_json(event)))
+                frames.append(framed(WireForm.OPENAI_RESPONSES, event, dumped(event)))
         return Response(b"".join(frames), media_type="text/event-stream")
 
     async def delete(self, request: Request) -> Response:
-        """Answer ``DELETE /v1/responses/{id}``."""
+        """Answer ``DELETE /v1/responses/{id}``. Its items go with it, and those that came with its request."""
+        conversation = await self._find(request)
         caller, id = self._gateway.caller(request), request.path_params["id"]
-        if not await self._gateway.conversations.forget(caller.name, id):
-            raise _unknown()
+        await self._gateway.conversations.forget(caller.name, id)
+        await self._gateway.kept_state.forget_items(caller.name, id, conversation.items_with(id))
         return _json({"id": id, "object": "response", "deleted": True})
 
     async def cancel(self, request: Request) -> Response:
@@ -689,7 +604,7 @@ def _unknown() -> Refusal:
 
 
 def _json(value: Any) -> Response:
-    return Response(orjson.dumps(value), media_type="application/json")
+    return Response(dump_json(value), media_type="application/json")
 
 
 # ------------------------------------------------------------------------------ kept state
@@ -708,28 +623,37 @@ class KeptState:
     """What each key has received, so that no key can go on with what another one, or another server, keeps.
 
     Args:
-        documents: where it is noted.
+        documents: where it is noted for stored answers.
+        unstored: where it is noted for others.
     """
 
-    def __init__(self, documents: Documents) -> None:
-        self._documents = documents
+    def __init__(self, documents: Documents, unstored: Documents) -> None:
+        self._documents, self._unstored = documents, unstored
 
-    async def note(self, owner: str | None, server: str, incoming: Incoming, response: ChatResponse) -> None:
+    async def note(
+        self, owner: str | None, server: str, incoming: Incoming, response: ChatResponse, id: str | None
+    ) -> None:
         """Note that *owner* has received from *server* the ids of what it keeps of *response* to *incoming*.
+
+        They are noted as long as that is stored by its *id*, or as one of the latest answers if that is ``None``.
 
         Raises:
             StoreError: it cannot be noted now.
         """
+        documents, answer = (
+            self._unstored if id is None else self._documents,
+            name_of(owner, id or response.id),
+        )
         is_kept = incoming.wants.store is not False
         for id, is_whole in reasoning_ids(response).items():
             if is_kept or is_whole:
-                await self._documents.put(name_of(owner, f"reasoning:{id}"), server.encode())
+                await documents.put(name_of(owner, f"reasoning:{id}"), server.encode(), answer)
         thread_ids = {response.id} if is_kept and "thread" in incoming.state else set()
         output = response.metadata.extensions.get("output")
         awaited_ids = approval_ids(output) if incoming.form is WireForm.OPENAI_RESPONSES else ()
         # A container and a conversation are kept without the answer, too.
         for id in {*thread_ids, *kept_ids(response), *awaited_ids}:
-            await self._documents.put(name_of(owner, f"{server}:{id}"), b"1")
+            await documents.put(name_of(owner, f"{server}:{id}"), b"1", answer)
 
     async def keeper(self, owner: str | None, servers: Collection[str], incoming: Incoming) -> str | None:
         """Return the one of *servers* that gave *owner* whatever *incoming* names, or ``None`` if it names nothing.
@@ -772,7 +696,7 @@ class KeptState:
         if not isinstance(turn, ChatResponse):
             return turn
         for id, is_whole in reasoning_ids(turn).items():
-            giving_server = await self._documents.get(name_of(owner, f"reasoning:{id}"))
+            giving_server = await self._noted(name_of(owner, f"reasoning:{id}"))
             # All of it in the turn is of any server as long as none is known. An id alone is of none.
             if not (is_whole if giving_server is None else giving_server.decode() in servers):
                 return at_another_address(turn)
@@ -792,10 +716,16 @@ class KeptState:
         return attrs.evolve(turn, metadata=attrs.evolve(turn.metadata, extensions=own_extensions))
 
     async def _has_received(self, owner: str | None, server: str | None, id: str) -> bool:
-        return server is not None and await self._documents.get(name_of(owner, f"{server}:{id}")) is not None
+        return server is not None and await self._noted(name_of(owner, f"{server}:{id}")) is not None
 
-    async def keep_items(self, owner: str | None, answer: Mapping[str, Any], items: Iterable[Any]) -> None:
-        """Keep the items of *answer*, a response of the Responses API, for the references of later requests.
+    async def _noted(self, name: str) -> bytes | None:
+        note = await self._documents.get(name)
+        return await self._unstored.get(name) if note is None else note
+
+    async def keep_items(
+        self, owner: str | None, id: str, answer: Mapping[str, Any], items: Iterable[Any]
+    ) -> None:
+        """Keep the items of *answer*, a response of the Responses API called *id*, for the references of later requests.
 
         Those of the input *items* that nobody else has given, and that have an id of the client's own, are kept as well.
 
@@ -806,12 +736,30 @@ class KeptState:
         given = output if isinstance(output, list) else ()  # as the server sent it
         for item in given:
             if isinstance(item, dict) and _own_id(item):
-                await self._documents.put(name_of(owner, f"item:{item['id']}"), orjson.dumps(item))
+                await self._keep_item(owner, id, item)
         for item in items:
-            name = name_of(owner, f"item:{item['id']}")
             is_own = item["type"] != _REFERENCE and not _LISTED.fullmatch(item["id"])
-            if is_own and await self._documents.get(name) is None:
-                await self._documents.put(name, dump_json(item))
+            if is_own and await self._kept_item(owner, item["id"]) is None:
+                await self._keep_item(owner, id, item)
+
+    async def forget_items(self, owner: str | None, id: str, items: Iterable[Any]) -> None:
+        """Keep those of *items* no longer that are kept for the response called *id*.
+
+        Raises:
+            StoreError: nobody can tell now.
+        """
+        for item in items:
+            kept_item = await self._kept_item(owner, item["id"])
+            if kept_item is not None and kept_item["answer"] == id:
+                await self._documents.remove(_item_name(owner, item["id"]))
+
+    async def _keep_item(self, owner: str | None, id: str, item: Mapping[str, Any]) -> None:
+        document = dump_json({"answer": id, "item": item})
+        await self._documents.put(_item_name(owner, item["id"]), document, name_of(owner, id))
+
+    async def _kept_item(self, owner: str | None, id: str) -> dict[str, Any] | None:
+        document = await self._documents.get(_item_name(owner, id))
+        return None if document is None else load_json(document)
 
     async def with_items(
         self, owner: str | None, incoming: Incoming, conversations: Conversations
@@ -822,6 +770,7 @@ class KeptState:
         them. No server hears of an id that the gateway has made up.
 
         Raises:
+            BadRequestError: a reference has no id.
             Refusal: nobody can tell now.
         """
         given = incoming.request.said.get("input")
@@ -831,13 +780,19 @@ class KeptState:
         for path, value in incoming.state.items():
             place = _ITEM.fullmatch(path)
             if place is not None and _type_of(value) == _REFERENCE:
-                kept_item = await self._documents.get(name_of(owner, f"item:{value['id']}"))
-                item = load_json(kept_item) if kept_item else await _listed(owner, value["id"], conversations)
+                if not _own_id(value):
+                    raise BadRequestError("expected the id of an item", f"{path}.id")
+                kept_item = await self._kept_item(owner, value["id"])
+                item = kept_item["item"] if kept_item else await _listed(owner, value["id"], conversations)
                 items[int(place[1])] = item or items[int(place[1])]
         sent = [_sent_item(item) if "id" in item else item for item in items]
         if any(map(is_not, sent, given)):
             incoming = with_fields(incoming, input=sent)
         return incoming, items
+
+
+def _item_name(owner: str | None, id: str) -> str:
+    return name_of(owner, f"answer_item:{id}")
 
 
 def _sent_item(item: dict[str, Any]) -> dict[str, Any]:
@@ -923,15 +878,17 @@ class Gateway:
         document_limits = config.responses if is_shared else attrs.evolve(config.responses, entries=0)
         self.stores = document_limits.entries > 0
         documents: Documents = MemoryDocuments(document_limits)
-        id_documents: Documents = MemoryDocuments(
-            document_limits
-        )  # of their own, so that they displace no answers
+        # Of their own, so that they displace no answers, and ids of answers that nobody stores displace no others.
+        id_documents: Documents = MemoryDocuments(document_limits)
+        unstored_documents: Documents = MemoryDocuments(document_limits)
         if config.redis is not None and self._redis is not None:
             counters = RedisCounters(self._redis, config.redis.prefix)
-            documents = id_documents = RedisDocuments(self._redis, config.redis.prefix, config.responses)
+            documents = id_documents = unstored_documents = RedisDocuments(
+                self._redis, config.redis.prefix, config.responses
+            )
         self.quotas = Quotas(counters, clock)
         self.conversations = Conversations(documents)
-        self.kept_state = KeptState(id_documents)
+        self.kept_state = KeptState(id_documents, unstored_documents)
         self.exchanges = None if config.log.exchanges is None else ExchangeLog(config.log.exchanges)
         self.is_draining = False
         self._running: set[Interruptible] = set()

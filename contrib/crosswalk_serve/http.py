@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import re
 from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping, Sequence
@@ -12,8 +13,9 @@ from typing import Any, Final, Self
 from uuid import uuid4
 
 import attrs
+import orjson
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -25,12 +27,14 @@ from crosswalk.service import UnsupportedRequestError, adaptations_of
 from crosswalk.types import Alternative, ChatResponse, IncompleteReason, SegmentType, dump_json, load_json
 from crosswalk.types.json import step
 from crosswalk.wire import chat, messages, ollama, responses
+from crosswalk.wire.framing import load_with_halves, mend_halves
 from crosswalk.wire.options import FieldError
 
 # ----------------------------------------------------------------------------- http errors
 # Errors and refusals, before and after they are written in the client's format.
 
 
+GATEWAY_FAILURE: Final = ErrorInfo(ErrorKind.SERVER, "the gateway failed", status=500)
 LEFT: Final = 499
 """The status in logs if the client has left, as in nginx. It is never sent."""
 
@@ -238,12 +242,27 @@ def retry_headers(seconds: float | None, *, may_repeat: bool) -> dict[str, str]:
     return headers if may_repeat else {**headers, "x-should-retry": "false"}
 
 
+_AI_SDK: Final = re.compile(r"(?:^|\s)ai-sdk/")
+"""A word of the ``User-Agent`` of Vercel's AI SDK."""
+_FAILED_DEPENDENCY: Final = 424
+
+
+def final_status(status: int, agent: str, *, may_repeat: bool) -> int:
+    """Return the HTTP status for a client with this ``User-Agent``, so that it repeats no request that it may not repeat.
+
+    Vercel's AI SDK looks at the status alone, and not at ``x-should-retry``.
+    """
+    is_repeated = _AI_SDK.search(agent) is not None and (status in (408, 409, 429) or status >= 500)
+    return _FAILED_DEPENDENCY if is_repeated and not may_repeat else status
+
+
 def error_response(request: Request, error: Exception, id: str) -> Response:
     """Return the response to *request*, called *id*, that reports *error* in the format of its sender."""
     headers: dict[str, str] = {}
+    may_repeat = True
     if isinstance(error, Refusal):
-        error_info = error.info
-        headers = retry_headers(error.retry_after, may_repeat=error.may_repeat)
+        error_info, may_repeat = error.info, error.may_repeat
+        headers = retry_headers(error.retry_after, may_repeat=may_repeat)
     elif isinstance(error, BadRequestError):
         error_info = info_of(error)
     elif isinstance(error, FieldError):
@@ -252,10 +271,13 @@ def error_response(request: Request, error: Exception, id: str) -> Response:
         message = f"{error.detail}: there is no such page here, or not for {request.method}"
         error_info = ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=error.status_code)
         headers = dict(error.headers or {})
-    else:
+    elif isinstance(error, ClientDisconnect):
         return Response(status_code=LEFT)
+    else:
+        error_info = GATEWAY_FAILURE
     form = form_of(request)
     body, status = failed(form, error_info, id)
+    status = final_status(status, request.headers.get("user-agent", ""), may_repeat=may_repeat)
     return Response(body, status, {**id_headers(form, id), **headers}, "application/json")
 
 
@@ -301,6 +323,34 @@ _KEEP_ALIVE_SIGNS: Final = {
 """The sign that a stream is still open. Ollama's streams have no comments, and Google's SDK fails at one."""
 
 
+def loaded(data: bytes, *, mends: bool = False) -> Any:
+    """Return the value of the JSON text *data*. Halves of surrogate pairs stay, or become U+FFFD if it *mends* them.
+
+    Servers cut a character in two, and JSON allows it.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it has halves, and is nested too deeply.
+    """
+    try:
+        return load_json(data)
+    except orjson.JSONDecodeError as error:
+        if "surrogate" not in error.msg:
+            raise
+    value = load_with_halves(data)
+    if mends:
+        mend_halves(value)
+    return value
+
+
+def dumped(value: Any) -> bytes:
+    """Return the JSON text of *value*. Halves of surrogate pairs are written as escapes, as their server has sent them."""
+    try:
+        return dump_json(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
 _MODEL: Final = re.compile(rb'("model"\s*:\s*)"(?:[^"\\]|\\.)*"')
 _ESCAPED_NAME: Final = b"\\u006"
 """How a text in JSON begins that spells a letter of ``model`` by its number."""
@@ -315,7 +365,7 @@ def named(body: bytes, fields: Mapping[str, Any], model: str | None) -> bytes:
     if model is None or model == own_name or type(own_name) is not str:
         return body
     if body.count(b'"model"') != 1 or _ESCAPED_NAME in body:
-        return dump_json({**fields, "model": model})
+        return dumped({**loaded(body), "model": model})
     place = _MODEL.search(body)
     assert place is not None, "the only such text is the name of the field, before a text"
     return b"".join((body[: place.end(1)], dump_json(model), body[place.end() :]))

@@ -38,12 +38,14 @@ from crosswalk_serve.http import (
     Interruptible,
     Refusal,
     cost_headers,
+    dumped,
     error_response,
     for_client,
     form_of,
     header_of,
     id_headers,
     is_spent,
+    loaded,
 )
 from crosswalk_serve.requests import (
     Incoming,
@@ -128,7 +130,11 @@ def read(answer: PlainAnswer, parse: Callable[[bytes], T]) -> T:
         return parse(answer.body)
     except (CrosswalkError, ValueError, LookupError, TypeError):
         raise Refusal(
-            _NO_ANSWER.kind, _NO_ANSWER.message, status=_NO_ANSWER.status, may_repeat=False
+            _NO_ANSWER.kind,
+            _NO_ANSWER.message,
+            status=_NO_ANSWER.status,
+            code="unreadable_answer",
+            may_repeat=False,
         ) from None
 
 
@@ -519,7 +525,7 @@ class _PassedExchange(Exchange):
             and name != payload.model
             and isinstance(answer_object.get("model"), str)
         ):
-            body = dump_json({**answer_object, "model": payload.model})
+            body = dumped({**answer_object, "model": payload.model})
         headers = {**id_headers(form_of(self._request), self.id), **cost_headers(dollars)}
         if self._dropped:
             headers["x-crosswalk-dropped"] = header_of(self._dropped)
@@ -586,8 +592,8 @@ def _json_object(answer: PlainAnswer) -> dict[str, Any] | None:
     if answer.content_type.partition(";")[0].strip().lower() != "application/json":
         return None
     try:
-        value = orjson.loads(answer.body)
-    except orjson.JSONDecodeError:
+        value = loaded(answer.body)
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

@@ -34,6 +34,8 @@ from crosswalk.service import (
     LLMService,
     Observer,
     RetryPolicy,
+    Secret,
+    ServerFailures,
     Timeouts,
     Turn,
     message_of,
@@ -708,6 +710,7 @@ class Router:
         self._observers = tuple(observers)
         self._options = options
         self._services: dict[Any, LLMService] = {}
+        self._failures: dict[Any, ServerFailures] = {}
         self._routes: dict[str, ModelRoute] = {}
         self._names: dict[str, str] = {}
         for name, model in config.models.items():
@@ -797,10 +800,29 @@ class Router:
                 on_unsupported="raise" if on_unsupported == "refuse" else "drop",
                 limits=Limits(line_bytes=max_bytes, total_bytes=max_bytes),
                 observers=self._observers,
+                failures=[self._failures.setdefault(key, ServerFailures()) for key in _server_keys(targets)],
                 transport="aiohttp",  # many calls at once
                 **self._options,
             )
         return self._services[key]
+
+
+def _server_keys(targets: Sequence[Target]) -> list[tuple[Any, ...]]:
+    """Return what tells the server of each of *targets* from others: its address and key, whatever the name of the model.
+
+    Several models of one server are alternatives to each other, so each of them fails for itself.
+    """
+    servers = [
+        (
+            (target.base_url or target.provider).rstrip("/").removesuffix("/v1"),
+            target.api_key or Secret("none"),
+        )
+        for target in targets
+    ]
+    return [
+        server if servers.count(server) == 1 else (*server, target.provider, target.model)
+        for server, target in zip(servers, targets, strict=True)
+    ]
 
 
 def _led_by(first: Target, targets: tuple[Target, ...]) -> tuple[Target, ...]:
@@ -885,7 +907,7 @@ def by_length(response: ChatResponse, asked: Iterable[ChatMessage | ChatResponse
     """
     usage, metadata = response.usage, response.metadata
     is_cut = response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
-    if not is_cut and not any(metadata.provenance.get(count) in _MISSING_MARKS for count in _COUNT_PATHS):
+    if not is_cut and not _lacks_counts(response):
         return response
     answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
     texts = [one.content for answer in answers for one in answer.segments if one.type in _SAID_TYPES]
@@ -898,6 +920,15 @@ def by_length(response: ChatResponse, asked: Iterable[ChatMessage | ChatResponse
     )
     provenance = {path: mark for path, mark in metadata.provenance.items() if path not in _COUNT_PATHS}
     return attrs.evolve(response, usage=counted_usage, metadata=attrs.evolve(metadata, provenance=provenance))
+
+
+def is_counted(response: ChatResponse) -> bool:
+    """Return whether anybody has counted tokens of *response*: zeros that no server has sent are no counts."""
+    return response.usage.total_tokens > 0 or not _lacks_counts(response)
+
+
+def _lacks_counts(response: ChatResponse) -> bool:
+    return any(response.metadata.provenance.get(count) in _MISSING_MARKS for count in _COUNT_PATHS)
 
 
 def _tokens(texts: Iterable[str]) -> int:

@@ -1,12 +1,13 @@
-"""Metrics for Prometheus and traces for OpenTelemetry (the extras ``prometheus`` and ``otel``), and the log in JSON."""
+"""Metrics for Prometheus (the extra ``prometheus``), traces for OpenTelemetry (``otel``), and logs of JSON lines."""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+import re
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -17,6 +18,8 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crosswalk.errors import ConfigurationError
+from crosswalk.records import append_line, record_line
+from crosswalk.types import ChatResponse, FinishReason, Provenance
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from crosswalk.types import UsageInfo
 
 
+_log = logging.getLogger("crosswalk.serve")
 _FOLDER_VARIABLE: Final = "PROMETHEUS_MULTIPROC_DIR"
 """The variable for the folder in which processes add up their counts. prometheus-client reads it once, on import."""
 _SECOND_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
@@ -212,3 +216,91 @@ class Traced:
                 await send(message)
 
             await self._app(scope, receive, told)
+
+
+_FILE_MODE: Final = 0o600
+"""The file mode. The file holds people's questions and answers."""
+_LINE_END: Final = re.compile(rb"\r\n?|\n")
+
+
+class ExchangeLog:
+    """A file that lines are appended to. Several processes may share it.
+
+    Args:
+        path: the file, created if it does not exist.
+
+    Raises:
+        ConfigurationError: it cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _FILE_MODE))
+        except OSError as error:
+            raise ConfigurationError(
+                f"log.exchanges: {path}: {error.strerror}", key="log.exchanges"
+            ) from None
+        self._path = path
+        self._has_failed = False
+
+    def add(self, response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str]) -> None:
+        """Write a line for *response*, see :func:`exchange_line`. A full disk is logged once, and stops no answer."""
+        try:
+            append_line(self._path, exchange_line(response, about, redact), mode=_FILE_MODE)
+            self._has_failed = False
+        except OSError as error:
+            if not self._has_failed:
+                _log.error("the log of exchanges cannot be written: %s", error.strerror)
+            self._has_failed = True
+
+
+def exchange_line(
+    response: ChatResponse, about: Mapping[str, Any], redact: Callable[[str], str] | None = None
+) -> bytes:
+    """Return *response* as :func:`crosswalk.records.read_record` reads it: the provider's data.
+
+    Args:
+        response: the answer. The provider's bytes are its ``raw_events``.
+        about: more for the line.
+        redact: removes credentials from an error, because servers may repeat them, or ``None`` for no removal.
+    """
+    sent_bytes = _sent(response)
+    if redact is not None and response.error_info is not None:
+        sent_bytes = redact(sent_bytes.decode("latin-1")).encode(
+            "latin-1"
+        )  # in any encoding, credentials are ASCII
+    return record_line(
+        sent_bytes,
+        status=_status(response),
+        provider=response.metadata.provider_id,
+        id=response.id,
+        more={"time": datetime.now(UTC).isoformat().replace("+00:00", "Z"), **about},
+    )
+
+
+def _status(response: ChatResponse) -> int:
+    """Return the HTTP status with which the answer began. An error in the middle of it may have another one."""
+    status = response.attempts[-1].extra.get("status") if response.attempts else None
+    if isinstance(status, int):
+        return status
+    error = response.error_info if len(response.raw_events) < 2 else None
+    return 200 if error is None or error.status is None else error.status
+
+
+def _sent(response: ChatResponse) -> bytes:
+    """Return the provider's data. The events of a stream become server-sent ones, whatever their framing was.
+
+    The mark of a stream's end, which is not an event, is written if the stream is complete. If it ended in the middle
+    of an event, the piece of the event stays open.
+    """
+    frames = response.raw_events.frames
+    if len(frames) < 2:
+        return b"".join(frames)
+    is_cut = (
+        response.finish_reason in (FinishReason.ERROR, FinishReason.CANCELLED)
+        or response.metadata.provenance.get("usage") is Provenance.CUT
+    )
+    sse_bytes = b"\n\n".join(b"data: " + _LINE_END.sub(b"\ndata: ", frame) for frame in frames)
+    if not is_cut:
+        return sse_bytes + b"\n\ndata: [DONE]\n\n"
+    return sse_bytes if isinstance(response.raw_events[-1], str) else sse_bytes + b"\n\n"

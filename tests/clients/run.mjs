@@ -263,6 +263,8 @@ function vercel(language) {
       assert.deepEqual(object, { answer: 42 });
     },
     error: () => assert.rejects(generateText({ ...least, prompt: "error" }), { name: "AI_APICallError" }),
+    // It would be AI_RetryError after three calls.
+    "paid once": () => assert.rejects(generateText({ model: language, prompt: "broken" }), { name: "AI_APICallError" }),
     abort: () =>
       aborted(async (abortSignal, abort) => {
         const { textStream } = streamText({ ...least, prompt: "stall", abortSignal, onError: () => {} });

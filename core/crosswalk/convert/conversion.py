@@ -350,7 +350,7 @@ def convert(
     body = writer.body()
     body_bytes = json_of(body)
     error = response.error_info
-    status = error_status(error) if error is not None and writer.is_error_body else 200
+    status = error_status(error, form) if error is not None and writer.is_error_body else 200
     reread_response = read_back(writer, body_bytes, status, registry)
     report = ConversionReport.of(form, find_losses(response, reread_response), is_carried=carry)
     check_losses(report, losses)
@@ -414,7 +414,9 @@ def error_body(info: ErrorInfo, to: WireForm | str) -> Conversion[bytes]:
         ConversionError: there is no such form.
     """
     form = WireForm.of(to)
-    return Conversion(json_of(WRITERS[form].error_event(info)), ConversionReport(form), error_status(info))
+    return Conversion(
+        json_of(WRITERS[form].error_event(info)), ConversionReport(form), error_status(info, form)
+    )
 
 
 def as_received(

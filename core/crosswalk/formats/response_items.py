@@ -42,11 +42,15 @@ from crosswalk.wire.responses import (
     COUNTS,
     DETAILS,
     ENCRYPTED,
+    FAMILIES,
     ITEMS,
+    LISTS,
     PARTS,
     REPEATED,
     REQUIRED,
     SIGNED,
+    STATUSES,
+    EventRole,
     ItemRole,
     WireItem,
     read_part,
@@ -622,33 +626,89 @@ def tools_of(
 
 
 # ---------------------------------------------------------------------------- told again
-# The events of a stream that tells an answer once more.
+# The events of a stream that tells a complete response once more.
 
 
-_SUMMARY_EVENTS: Final = {
-    "response.content_part.added": "response.reasoning_summary_part.added",
-    "response.reasoning_text.delta": "response.reasoning_summary_text.delta",
-    "response.reasoning_text.done": "response.reasoning_summary_text.done",
-    "response.content_part.done": "response.reasoning_summary_part.done",
+_BEGUN: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("usage", "completed_at", "incomplete_details", "error")),
+    "status": "in_progress",
+    "output": [],
 }
-"""The events of a summary by those of the reasoning itself."""
+"""The fields of a response of which nothing has come that differ from those of the complete one."""
+_END_STATUSES: Final = ("completed", "incomplete", "failed")
+"""The statuses of responses with which a stream may end."""
 
 
-def tell_item(event: dict[str, Any], told: Mapping[str, Any]) -> None:
-    """Let *event* say of its item what the client has got in the response *told*, and that it begins in progress."""
-    items, number = told.get("output"), event.get("output_index")
-    item = items[number] if number is not None and isinstance(items, list) and number < len(items) else None
-    if not isinstance(item, dict):
+def told_again(told: Mapping[str, Any]) -> Iterator[Event]:
+    """Yield the events of a stream that says *told*, a response that was read, once more, each text in one piece.
+
+    Its items, parts and annotations are those of *told*, unchanged.
+    """
+    begun = {name: _BEGUN.get(name, value) for name, value in told.items()}
+    status = told.get("status")
+    end = status if status in _END_STATUSES else "incomplete"
+    events = [
+        *({"type": f"response.{word}", "response": begun} for word in ("created", "in_progress")),
+        *(
+            event
+            for number, item in enumerate(told.get("output") or ())
+            for event in _item_told(item, number)
+        ),
+        {"type": f"response.{end}", "response": told},
+    ]
+    for number, event in enumerate(events):
+        yield {"type": event["type"], "sequence_number": number, **event}
+
+
+def _item_told(item: Event, number: int) -> Iterator[Event]:
+    kind, begun = str(item.get("type")), {**item, **({"status": "in_progress"} if "status" in item else {})}
+    wire_item, field = ITEMS.get(kind), FAMILIES.get((EventRole.FIELD, kind))
+    steps: list[Event] = [{"type": f"response.{kind}.{word}"} for word in status_words(item)]
+    if wire_item is not None and wire_item.role is ItemRole.TEXT:
+        lists = {name: item[name] for name in LISTS if isinstance(item.get(name), list)}
+        begun |= {name: [] for name in lists}
+        for name, parts in lists.items():
+            for index, part in enumerate(parts):
+                steps += ({**step, LISTS[name]: index} for step in _part_told(part, name))
+    elif wire_item is not None and wire_item.role is ItemRole.CALL and field is not None:
+        name, text = wire_item.fields[0], item.get(wire_item.fields[0])
+        if isinstance(text, str):
+            begun[name] = ""
+            said = {name: text, "name": item.get("name")}
+            steps += (
+                {"type": f"response.{field}.delta", "delta": text},
+                {"type": f"response.{field}.done", **said},
+            )
+    yield {"type": "response.output_item.added", "output_index": number, "item": begun}
+    yield from ({**step, "item_id": item.get("id"), "output_index": number} for step in steps)
+    yield {"type": "response.output_item.done", "output_index": number, "item": item}
+
+
+def status_words(item: Mapping[str, Any]) -> list[str]:
+    """Return the words of the events by which the complete *item* of a server's tool has come to its status."""
+    kind, end = str(item.get("type")), item.get("status")
+    words = STATUSES.get(kind, ())
+    ends = {"completed", "failed"} - {end if end == "completed" or kind.startswith("mcp_") else None}
+    return [word for word in words if word not in ends] if "completed" in words else []
+
+
+def _part_told(part: Event, list_name: str) -> Iterator[Event]:
+    wire_part = PARTS.get(str(part.get("type")))
+    text = None if wire_part is None else part.get(wire_part.leaf)
+    if wire_part is None or wire_part.list != list_name or not isinstance(text, str):
         return
-    if event["type"] == "response.output_item.done":
-        event["item"] = item
-    elif event["type"] == "response.output_item.added" and "status" in event["item"]:
-        event["item"] = {**event["item"], "status": "in_progress"}
-    elif item.get("type") == "reasoning" and item.get("summary") and event["type"] in _SUMMARY_EVENTS:
-        event["type"] = _SUMMARY_EVENTS[event["type"]]
-        event["summary_index"] = event.pop("content_index")
-        if "part" in event:
-            event["part"] = {**event["part"], "type": "summary_text"}
+    kind, annotations = part["type"], part.get("annotations")
+    empty: Event = {name: [] for name in ("annotations", "logprobs") if name in part}
+    logprobs = {"logprobs": part.get("logprobs") or []} if kind == "output_text" else {}
+    family = f"response.{FAMILIES[EventRole.PART, list_name]}"
+    text_family = f"response.{FAMILIES[EventRole.TEXT, kind]}"
+    yield {"type": f"{family}.added", "part": {**part, wire_part.leaf: "", **empty}}
+    yield {"type": f"{text_family}.delta", "delta": text, **logprobs}
+    for number, annotation in enumerate(annotations if isinstance(annotations, list) else ()):
+        about = {"annotation": annotation, "annotation_index": number}
+        yield {"type": "response.output_text.annotation.added", **about}
+    yield {"type": f"{text_family}.done", wire_part.leaf: text, **logprobs}
+    yield {"type": f"{family}.done", "part": part}
 
 
 # ---------------------------------------------------------------------------- names of kept things

@@ -42,6 +42,7 @@ from crosswalk.formats.response_items import (
     kind_of,
     repeated,
     server_item,
+    status_words,
     tool_usage_of,
     tools_of,
     usage_of,
@@ -83,7 +84,6 @@ from crosswalk.wire.responses import (
     LISTS,
     PARTS,
     SIGNED,
-    STATUSES,
     EventRole,
     ItemRole,
     read_output,
@@ -595,11 +595,7 @@ class ResponsesWriter(Writer):
     def _write_whole(self, value: Event) -> Iterator[Event]:
         item = OpenItem(len(self._items), str(value.get("id") or ""), "server", whole=value)
         yield from self._added(item)
-        kind, end = str(value.get("type")), value.get("status")
-        words = STATUSES.get(kind, ())
-        if "completed" in words:
-            ends = {"completed", "failed"} - {end if end == "completed" or kind.startswith("mcp_") else None}
-            yield from self._reached(item, kind, *(word for word in words if word not in ends))
+        yield from self._reached(item, str(value.get("type")), *status_words(value))
         yield from self._finish(item, "completed")
 
     def _is_item(self, value: Event) -> bool:

@@ -924,10 +924,17 @@ _RESPONSE_CODES: Final = {
 }
 
 
-def error_status(info: ErrorInfo) -> int:
-    """Return the HTTP status to answer with: the provider's own, else the usual one for the kind of error."""
-    own_status = info.status
-    return own_status if own_status is not None and 400 <= own_status <= 599 else _USUAL_ERRORS[info.kind][0]
+def error_status(info: ErrorInfo, form: WireForm) -> int:
+    """Return the HTTP status to answer with: the provider's own, else the usual one for the kind of error.
+
+    Groq says 400 if its model calls a tool wrongly, and has a word for that. Where only the status can say who is at fault,
+    it is not the request.
+    """
+    has_word = info.kind is not ErrorKind.TOOL_CALL_VALIDATION or form.provider.startswith("openai")
+    own_status, least = info.status, 400 if has_word else 500
+    return (
+        own_status if own_status is not None and least <= own_status <= 599 else _USUAL_ERRORS[info.kind][0]
+    )
 
 
 def openai_error(info: ErrorInfo) -> Event:
@@ -959,7 +966,7 @@ def openai_error(info: ErrorInfo) -> Event:
 
 def anthropic_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of an ``error`` event, as Anthropic writes it."""
-    code, near_kind = info.code, _near_kind(info)
+    code, near_kind = info.code, _near_kind(info, WireForm.ANTHROPIC)
     type = code if code in messages.ERRORS else _ANTHROPIC_TYPES.get(info.kind, _ANTHROPIC_TYPES[near_kind])
     type = _TYPES_BY_STATUS.get((type or "", info.status)) or type
     return {"type": "error", "error": {"type": type, "message": info.message}, "request_id": None}
@@ -967,15 +974,15 @@ def anthropic_error(info: ErrorInfo) -> Event:
 
 def gemini_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of the chunk that ends a stream, as Google's services write it."""
-    usual_status = _GEMINI_STATUSES.get(info.kind, _GEMINI_STATUSES[_near_kind(info)])
+    usual_status = _GEMINI_STATUSES.get(info.kind, _GEMINI_STATUSES[_near_kind(info, WireForm.GEMINI)])
     usual = "NOT_FOUND" if info.status == 404 else usual_status
     status = info.code if info.code in gemini.ERRORS else usual
-    return {"error": {"code": error_status(info), "message": info.message, "status": status}}
+    return {"error": {"code": error_status(info, WireForm.GEMINI), "message": info.message, "status": status}}
 
 
-def _near_kind(info: ErrorInfo) -> ErrorKind:
+def _near_kind(info: ErrorInfo, form: WireForm) -> ErrorKind:
     """Return who is at fault by the status, for a kind that an API has no word for: the request, or the server."""
-    return ErrorKind.INVALID_REQUEST if error_status(info) < 500 else ErrorKind.SERVER
+    return ErrorKind.INVALID_REQUEST if error_status(info, form) < 500 else ErrorKind.SERVER
 
 
 def ollama_error(info: ErrorInfo) -> Event:

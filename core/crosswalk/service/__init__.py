@@ -116,6 +116,7 @@ if TYPE_CHECKING:
         Redaction as Redaction,
         RetryPolicy as RetryPolicy,
         Secret as Secret,
+        ServerFailures as ServerFailures,
         Timeouts as Timeouts,
         as_cancelled as as_cancelled,
         base_url_variables as base_url_variables,
@@ -232,7 +233,7 @@ else:
             "crosswalk.service.call": "EventStream Sent",
             "crosswalk.service.credentials": "may_hold_credential take_credentials",
             "crosswalk.service.endpoint": (
-                "CANCELLED DISCOVERED Endpoint Redaction RetryPolicy Secret Timeouts as_cancelled "
+                "CANCELLED DISCOVERED Endpoint Redaction RetryPolicy Secret ServerFailures Timeouts as_cancelled "
                 "base_url_variables completed encoded_forms failure_of is_paid is_unstarted request_id_of "
                 "retry_after_of should_retry timeout_info"
             ),

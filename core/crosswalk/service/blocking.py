@@ -33,6 +33,7 @@ from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.plain_errors import interruption_of
 from crosswalk.request import ChatRequest
 from crosswalk.service.client_options import (
+    KEPT_SECONDS,
     check_client,
     environment_proxies,
     made_client,
@@ -44,7 +45,6 @@ from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 from crosswalk.service.http import (
     EARLY_ANSWER,
     EARLY_SECONDS,
-    KEPT_SECONDS,
     CallWait,
     HTTPAnswer,
     TracedSending,

@@ -182,7 +182,7 @@ class Attempt:
                 return not_sent(error)
             headers = {**headers, **signature.headers}
             self._redact = Redaction(route.headers.values(), (*route.secrets, *signature.secrets))
-        wait.resent = 0
+        wait.resent, wait.may_resend = 0, setup.retry.repeat_started or method != "POST"
         url, content = prepared_request.url, prepared_request.content
         deadline, limit_name = self._limit(self._sent_time)
         try:
@@ -328,12 +328,11 @@ class Attempt:
         An answer that ends too early is the server's failure, and so is other content in its place, such as a proxy's page.
         Unreadable data behind readable data raises: a retry would hide it.
         """
-        if isinstance(error, IncompleteStreamError):
-            return self.failed(
-                ErrorInfo(ErrorKind.SERVER, error.cause, retryable=True, code="incomplete_stream")
-            )
-        if not has_read and isinstance(error, FramingError) and not isinstance(error, LimitError):
-            message = f"no answer that can be read ({self._content}): {error.cause}"
+        cause, is_cut = getattr(error, "cause", ""), isinstance(error, IncompleteStreamError)
+        if is_cut and has_read and (self._is_stream or "stream" in self.content_type):
+            return self.failed(ErrorInfo(ErrorKind.SERVER, cause, retryable=True, code="incomplete_stream"))
+        if is_cut or (not has_read and isinstance(error, FramingError) and not isinstance(error, LimitError)):
+            message = f"no answer that can be read ({self._content}): {cause}"
             return self.failed(ErrorInfo(ErrorKind.SERVER, message, retryable=True, code=_UNREADABLE))
         info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=_UNREADABLE)
         failure = self.failed(info)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     import httpx2
 
 C = TypeVar("C")
+KEPT_SECONDS: Final = 4.0
+"""The number of seconds for which an unused connection stays open.
+
+Many servers close theirs after five (uvicorn, and so vLLM and SGLang; Node). A request that is sent at that moment is lost.
+"""
 
 
 def check_client(
@@ -90,7 +95,9 @@ def client_arguments(options: Mapping[str, Any], transport_class: Callable[..., 
     """
     import httpx2
 
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+    limits = httpx2.Limits(
+        max_connections=None, max_keepalive_connections=None, keepalive_expiry=KEPT_SECONDS
+    )
     arguments = {"limits": limits, **with_context(options)}
     proxies = environment_proxies(options)
     if proxies and options.get("transport") is None:

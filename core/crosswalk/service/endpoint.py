@@ -9,7 +9,7 @@ import random
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
@@ -104,15 +104,16 @@ class RetryPolicy:
         max_retry_after: the longest ``Retry-After`` to wait for. If it is longer, the endpoint is given up.
         kinds: the errors that are worth a retry.
         cool_down_seconds: the time for which an endpoint is tried last after *attempts* attempts in a row have failed
-            there with one of *kinds*, a refused key or spent money, in any calls. Then one call tries it, once, before the
+            there with one of *kinds*, a refused key or spent money, in any calls, or one with a ``Retry-After`` above
+            *max_retry_after*. A longer ``Retry-After`` counts up to an hour. Then one call tries it, once, before the
             others. 0 for never.
         failover_kinds: the errors after which the next endpoint is tried. By default, blocks by moderation are not among
             them: using a more lenient provider is the application's decision.
         after_first_token: start over even if the consumer of a stream has seen tokens. A ``response.retried`` event
             then declares everything before it void.
         repeat_started: repeat an attempt at the same endpoint even if the server may have read the prompt, and charge for
-            it. Otherwise only an attempt is repeated that has reached no server, or that one has turned away with HTTP 429,
-            503 or 529.
+            it, and send a request once more over another connection if a kept one ends without a byte. Otherwise only an
+            attempt is repeated that has reached no server, or that one has turned away with HTTP 429, 503 or 529.
 
     Raises:
         ConfigurationError: a number out of its bounds. ResponseValidationError: an unknown kind.
@@ -359,61 +360,92 @@ def completed(
 # The decisions of one call, without I/O: the next endpoint, the wait before it, and the endpoints that failed lately.
 
 
+_LONGEST_PAUSE: Final = 3600.0
+"""The most seconds of a requested pause. One call tries the endpoint then."""
+
+
+class ServerFailures:
+    """What services know of the failures of a server. Those that share it leave the server alone together.
+
+    Attributes:
+        count: the number of attempts in a row that have failed there.
+        cool_down_end: the time until which others are tried before it, by the timer of the services. ``None`` if it has
+            answered since it failed.
+        has_alternative: whether one of the services has another endpoint. Otherwise it never cools down.
+        lock: is held while these change.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.cool_down_end: float | None = None
+        self.has_alternative = False
+        self.lock = threading.RLock()  # a signal's handler may make a call
+
+
 class Cooling:
     """The endpoints that have failed lately, so that calls try others first (a circuit breaker).
 
     An endpoint cools down for :attr:`RetryPolicy.cool_down_seconds` after :attr:`RetryPolicy.attempts` attempts in a row
-    have failed there. Then one call tries it. If that fails, it cools down for as long again. A single endpoint never cools
-    down.
-    Safe for several threads.
+    have failed there, or if its server asks for a longer pause than :attr:`RetryPolicy.max_retry_after`, and then as long
+    as that, but not longer than an hour. Then one call tries it. If that fails, it cools down again. A single endpoint
+    never cools down. Safe for several threads.
 
     Args:
-        endpoints: their number.
+        servers: what is known of the failures of each endpoint's server.
         policy: the retry policy.
         timer: a monotonic clock, in seconds.
     """
 
-    def __init__(self, endpoints: int, policy: RetryPolicy, timer: Callable[[], float]) -> None:
+    def __init__(
+        self, servers: Sequence[ServerFailures], policy: RetryPolicy, timer: Callable[[], float]
+    ) -> None:
+        self._servers = servers
         self._policy = policy
         self._timer = timer
-        self._failure_counts = [0] * endpoints
-        self._cool_down_ends: list[float | None] = [None] * endpoints
-        self._lock = threading.RLock()  # a signal's handler may make a call
+        for server in servers if len(servers) > 1 else ():
+            server.has_alternative = True
 
     def is_cooling(self, endpoint: int) -> bool:
         """Whether *endpoint* has failed, and not answered since."""
-        return self._cool_down_ends[endpoint] is not None
+        return self._servers[endpoint].cool_down_end is not None
 
     def is_passed_over(self, endpoint: int) -> bool:
         """Whether others are tried before *endpoint* now."""
-        cool_down_end = self._cool_down_ends[endpoint]
+        cool_down_end = self._servers[endpoint].cool_down_end
         return cool_down_end is not None and self._timer() < cool_down_end
 
     def admits(self, endpoint: int) -> bool:
         """Whether *endpoint* may be tried before others. After its cool-down, this one call may try it."""
-        with self._lock:
+        server = self._servers[endpoint]
+        with server.lock:
             if self.is_passed_over(endpoint):
                 return False
             if self.is_cooling(endpoint):
-                self._cool_down_ends[endpoint] = self._timer() + self._policy.cool_down_seconds
+                server.cool_down_end = self._timer() + self._policy.cool_down_seconds
             return True
 
     def answered(self, endpoint: int) -> float | None:
         """Note that it has answered. Return 0 if this ends its cool-down, or ``None`` if it did not cool down."""
-        with self._lock:
+        server = self._servers[endpoint]
+        with server.lock:
             was_cooling = self.is_cooling(endpoint)
-            self._failure_counts[endpoint] = 0
-            self._cool_down_ends[endpoint] = None
+            server.count, server.cool_down_end = 0, None
             return 0.0 if was_cooling else None
 
-    def failed(self, endpoint: int) -> float | None:
-        """Note that an attempt at it has failed. Return the seconds of a cool-down that begins, or ``None``."""
-        seconds = self._policy.cool_down_seconds if len(self._failure_counts) > 1 else 0
-        with self._lock:
+    def failed(self, endpoint: int, retry_after: float | None = None) -> float | None:
+        """Note that an attempt at it has failed, and that its server asks to be left alone for *retry_after* seconds.
+
+        Return the seconds of a cool-down that begins, or ``None``.
+        """
+        server, policy = self._servers[endpoint], self._policy
+        seconds = policy.cool_down_seconds if server.has_alternative else 0
+        with server.lock:
             was_cooling = self.is_cooling(endpoint)
-            self._failure_counts[endpoint] += 1
-            if seconds and self._failure_counts[endpoint] >= self._policy.attempts:
-                self._cool_down_ends[endpoint] = self._timer() + seconds
+            server.count += 1
+            pause = retry_after or 0.0
+            if seconds and (server.count >= policy.attempts or pause > policy.max_retry_after):
+                seconds = max(seconds, min(pause, _LONGEST_PAUSE))
+                server.cool_down_end = self._timer() + seconds
                 return None if was_cooling else seconds
             return None
 
@@ -527,7 +559,7 @@ class RetryState:
         if failure.response is None or failure.cancelled:
             return None  # nothing was sent, or the caller left: this is no evidence about the server
         if failure.info.kind in self._policy.kinds or failure.info.kind in _ACCOUNT_KINDS:
-            return self._cooling.failed(self.endpoint)
+            return self._cooling.failed(self.endpoint, failure.retry_after)
         return self._cooling.answered(self.endpoint)  # if only that the request is wrong
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import sys
 import time
 import zlib
@@ -20,7 +21,7 @@ import attrs
 
 from crosswalk.errors import ConfigurationError, CrosswalkError, StreamTooLargeError
 from crosswalk.plain_errors import interruption_of
-from crosswalk.service.client_options import made_client, proxy_for, refused, with_context
+from crosswalk.service.client_options import KEPT_SECONDS, made_client, proxy_for, refused, with_context
 from crosswalk.service.endpoint import OpeningTimeout, StepTimeout, Timeouts
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 RESEND_SECONDS: Final = 0.5
 """The number of seconds after sending a request over a kept connection in which the loss of that connection can still mean
 that the server had closed it before. Later, the server may have worked on the request and charged for it, so the loss is
-a failed attempt.
+a failed attempt. So it is at any time if nothing may be paid twice: see :attr:`CallWait.may_resend`.
 """
 
 T = TypeVar("T")
@@ -56,12 +57,14 @@ class CallWait(ABC):
             aiohttp, and over a connection or a transport of the application's.
         now: the clock of the limits, in seconds.
         resent: the number of times that the request was sent once more, over another connection.
+        may_resend: whether that is allowed.
     """
 
     is_cancelled = is_late = is_new = False
     has_received: bool | None = None
     now: Callable[[], float]
     resent = 0
+    may_resend = True
     _deadline: float | None = None
     _later_deadline: float | None = None
     _step_error: type[StepTimeout] | None = None  # that of the step that bounds the present wait further
@@ -467,11 +470,17 @@ class Kept(ABC, Generic[C]):
 class Sending:
     """One sending of a request, which the HTTP library reports on.
 
+    Args:
+        wait: the waits of the call.
+
     Attributes:
         was_kept: whether it was sent over a reused connection, and no head of an answer has arrived.
     """
 
     was_kept = False
+
+    def __init__(self, wait: CallWait) -> None:
+        self.wait = wait
 
     def begin(self) -> None:
         """The request is sent over a reused connection."""
@@ -480,7 +489,8 @@ class Sending:
     @property
     def may_repeat(self) -> bool:
         """Whether the loss of the connection can mean that the server had closed it before: see :data:`RESEND_SECONDS`."""
-        return self.was_kept and time.monotonic() - self._at <= RESEND_SECONDS
+        is_allowed = self.was_kept and self.wait.may_resend
+        return is_allowed and time.monotonic() - self._at <= RESEND_SECONDS
 
 
 class TracedSending(Sending):
@@ -492,7 +502,8 @@ class TracedSending(Sending):
     """
 
     def __init__(self, wait: CallWait, timeouts: Timeouts) -> None:
-        self.wait, self.timeouts = wait, timeouts
+        super().__init__(wait)
+        self.timeouts = timeouts
         wait.is_new, wait.has_received = False, None
 
     @property
@@ -523,8 +534,6 @@ class TracedSending(Sending):
 
 EARLY_SECONDS: Final = 0.5
 """The number of seconds to look for the head of an answer, if the server has stopped reading the request."""
-KEPT_SECONDS: Final = 5.0
-"""The number of seconds for which an unused connection stays open."""
 _FREE_BYTES: Final = 32 * 2**20
 """The size up to which any ratio is allowed: a model that repeats itself compresses well."""
 _MAX_RATIO: Final = 100
@@ -795,6 +804,7 @@ def _note_bytes(stream: Any) -> None:
 _HEADERS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
 _MAX_LINE_BYTES = 100 * 1024
 _MAX_HEADERS = 1000
+_CAN_POLL: Final = hasattr(select, "poll")  # Windows cannot
 
 
 class AiohttpTransport(Kept["aiohttp.ClientSession"]):
@@ -866,7 +876,7 @@ class AiohttpTransport(Kept["aiohttp.ClientSession"]):
         # It would send what may be sent twice once more by itself, such as a GET.
         middlewares = () if method == "POST" else (_once,)
         while True:
-            sending = Sending()
+            sending = Sending(wait)
             sending.begin()
             wait.is_new = True  # until a known connection is found
             outer_wait = _sending_wait.set(wait)
@@ -952,7 +962,7 @@ class _Chunks(AsyncIterator[bytes]):
 
 
 def _connector(context: ssl.SSLContext, loop: asyncio.AbstractEventLoop) -> aiohttp.TCPConnector:
-    """Return connections that let the waits of a call know whether its request has opened one."""
+    """Return connections that let the waits of a call know whether its request has opened one. None has ended before."""
     import aiohttp
 
     class Connector(aiohttp.TCPConnector):
@@ -961,12 +971,15 @@ def _connector(context: ssl.SSLContext, loop: asyncio.AbstractEventLoop) -> aioh
             self._known: WeakSet[Any] = WeakSet()
 
         async def connect(self, *request: Any, **limits: Any) -> aiohttp.connector.Connection:
-            connection = await super().connect(*request, **limits)
             wait = _sending_wait.get()
             assert wait is not None, "a call sends"
-            wait.is_new = connection.protocol not in self._known
-            if wait.is_new:
-                self._known.add(connection.protocol)
+            while True:
+                connection = await super().connect(*request, **limits)
+                wait.is_new = connection.protocol not in self._known
+                if wait.is_new or not _CAN_POLL or not _is_readable(connection):
+                    break
+                connection.close()  # its server has ended it, which the event loop has not seen yet
+            self._known.add(connection.protocol)
             return connection
 
     return Connector(
@@ -976,6 +989,14 @@ def _connector(context: ssl.SSLContext, loop: asyncio.AbstractEventLoop) -> aioh
         resolver=aiohttp.ThreadedResolver(loop=loop),  # the system's, even if aiodns is installed
         loop=loop,
     )
+
+
+def _is_readable(connection: aiohttp.connector.Connection) -> bool:
+    """Return whether *connection*, over which nothing is due, holds bytes or its end."""
+    assert connection.transport is not None, "it is connected"
+    poll = select.poll()
+    poll.register(connection.transport.get_extra_info("socket"), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from asyncio import to_thread
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from functools import partial
@@ -53,6 +53,7 @@ from crosswalk.service.endpoint import (
     RetryPolicy,
     Route,
     Secret,
+    ServerFailures,
     Timeouts,
     resolve,
 )
@@ -141,6 +142,7 @@ def setup_of(
     observers: Iterable[Observer] = (),
     middleware: Iterable[Middleware] = (),
     cache: AnswerCache | None = None,
+    failures: Sequence[ServerFailures] = (),
     settings: Settings | None = None,
     registry: Registry | None = None,
     id_factory: Callable[[], str] = new_id,
@@ -158,6 +160,7 @@ def setup_of(
     check_type("settings", settings, Settings)
     check_type("registry", registry, Registry)
     check_type("client_options", client_options, Mapping)
+    check_type("failures", failures, Sequence)
     check_type("keep_raw", keep_raw, bool)
     for name, given in (("id_factory", id_factory), ("clock", clock), ("timer", timer)):
         if not callable(given):
@@ -195,6 +198,8 @@ def setup_of(
     if secrets := _proxy_secrets(client_options or {}):
         routes = tuple(attrs.evolve(route, secrets=secrets) for route in routes)
     retry = RetryPolicy.of(retry)
+    if failures and [type(one) for one in failures] != [ServerFailures] * len(routes):
+        raise ConfigurationError("failures must be one ServerFailures for each endpoint", key="failures")
     setup = Setup(
         routes=routes,
         transport=driver.transport(transport, client, dict(client_options or {})),
@@ -210,7 +215,7 @@ def setup_of(
         ),
         observers=(LogObserver(), *observers),
         timer=timer,
-        cooling=Cooling(len(routes), retry, timer),
+        cooling=Cooling(failures or [ServerFailures() for _ in routes], retry, timer),
         known=known_registry.names,
         new_wait=driver.wait,
         middleware=middleware,
@@ -499,6 +504,8 @@ class LLMService(metaclass=AnswersNames):
             :data:`Middleware`.
         cache: stores whole answers and returns them for the same request to the same endpoints. Such a response
             has no ``attempts``. ``None`` to send every request. Errors and partial answers are not stored.
+        failures: what is known of the failures of each endpoint's server, to share it with other services that have the
+            same *timer*. Empty to share nothing.
         settings: the user's settings, or ``None`` to read them from their file and the environment, and to apply all of
             them: those for logs and ``repr`` affect the whole process.
         registry: the registry of providers, or ``None`` for the installed ones.

@@ -862,6 +862,75 @@ def test_a_line_says_that_a_server_cools_down_and_that_it_answers_again(
     ]
 
 
+CLAUDE: dict[str, Any] = {**HI, "max_tokens": 9}
+
+
+@pytest.mark.parametrize(
+    ("busy", "asked", "counts"),
+    [
+        pytest.param([Answer.failure(503)], ["first"], (3, 1), id="a name"),
+        pytest.param([Answer.failure(429, retry_after=9)], ["first"], (1, 1), id="a pause"),
+        pytest.param(
+            [
+                Answer.of_json({**MESSAGE, "container": {"id": "kept"}}),
+                *[Answer.failure(503)] * 3,
+            ],
+            ["first", "first in a container"],
+            (4, 0),
+            id="a request for one server",
+        ),
+    ],
+)
+def test_a_busy_server_is_left_alone_by_all_names(
+    upstream: ReplayServer, busy: list[Answer], asked: list[str], counts: tuple[int, int]
+) -> None:
+    """Whoever has met it: another name, a first server of several, or a request for this server alone."""
+    for answer in busy:
+        upstream.add(answer, times=1 if busy[1:] else None)
+    at_once = "retry: {initial_seconds: 0, max_seconds: 0}"
+    with ReplayServer() as other:
+        other.add(Answer.of_json(MESSAGE), times=None)
+        endpoints = [
+            [f"{{provider: anthropic, base_url: '{url}', api_key: k, model: {name}}}" for url in urls]
+            for name, urls in (("m", (upstream.url, other.url)), ("n", (f"{upstream.url}/", other.url)))
+        ]
+        models = "\n".join(
+            f"  {name}: [{', '.join(one)}]" for name, one in zip(["first", "second"], endpoints, strict=True)
+        )
+        app = create_app(read_config(f"models:\n{models}\n{at_once}\n", environ={}))
+
+        async def main() -> None:
+            async with app.router.lifespan_context(app), asking(app) as client:
+                for one in asked:
+                    name, _, is_kept = one.partition(" ")
+                    more = {"container": "kept"} if is_kept else {}
+                    await client.post("/v1/messages", json={**CLAUDE, **more, "model": name})
+                assert (len(upstream.requests), len(other.requests)) == counts
+                for name in ("second", "first", "second"):
+                    answer = await client.post("/v1/messages", json={**CLAUDE, "model": name})
+                    assert answer.json()["content"][-1]["text"] == "Hello"
+                assert len(upstream.requests) == counts[0]
+
+        run(main())
+
+
+def test_models_of_one_server_fail_each_for_itself(upstream: ReplayServer) -> None:
+    """The second one is there for when the first one is too busy."""
+    upstream.add(Answer.failure(503), when=lambda request: request.json()["model"] == "a", times=None)
+    upstream.add(says(), times=None)
+    server = f"provider: vllm, base_url: '{upstream.url}'"
+    models = f"tiny: [{{{server}, model: a}}, {{{server}, model: b}}]"
+    app = create_app(config_of(upstream, models=models))
+
+    async def main() -> None:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            for _ in range(3):
+                assert (await client.post(CHAT, json=HI)).status_code == 200
+
+    run(main())
+    assert [request.json()["model"] for request in upstream.requests] == [*"abbb"]
+
+
 def test_a_line_says_how_each_request_ended(upstream: ReplayServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "crosswalk.serve")
     upstream.add(Answer.of_json(MESSAGE))

@@ -110,6 +110,7 @@ def answer_all(upstream: ReplayServer) -> None:
     upstream.add(Answer.failure(404), path="/v1/messages/count_tokens", times=None)
     refused = Answer.failure(400, message="no")
     upstream.add(refused, when=lambda request: '"error"' in last(request), times=None)
+    upstream.add(Answer.failure(500), when=lambda request: '"broken"' in last(request), times=None)
     stalled = text("Hel", "lo", stream=True)
     upstream.add(stalled, Stall(after_events=1), when=lambda one: "stall" in last(one), times=None)
     for stream in (False, True):
@@ -161,4 +162,4 @@ def test_a_client_of_python_passes_every_case(upstream: ReplayServer, client: st
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 @pytest.mark.skipif(not (FOLDER / "node_modules").is_dir(), reason="npm install --prefix tests/clients")
 def test_every_client_of_javascript_passes_every_case(upstream: ReplayServer) -> None:
-    check(upstream, ["node", FOLDER / "run.mjs"], count=92)
+    check(upstream, ["node", FOLDER / "run.mjs"], count=95)

@@ -138,7 +138,8 @@ def test_certificates_that_are_none(config: Path, capsys: pytest.CaptureFixture[
     config.write_text(config.read_text() + f"tls: {{certificate: {config.parent}/{file}, key: x}}")
     status, _, err = said(capsys, str(config), "--check")
     assert status == 2
-    assert err.startswith("crosswalk serve: tls: ")
+    line = config.read_text().count("\n") + 1
+    assert f"{config}, line {line}: tls: " in err
 
 
 def test_without_the_extra_it_is_named(

@@ -69,7 +69,7 @@ def test_an_item_in_the_same_store_is_no_conversation() -> None:
     async def main() -> None:
         documents = MemoryDocuments(Store())
         item = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
-        await KeptState(documents).keep_items("alice", {"output": [item]}, ())
+        await KeptState(documents, documents).keep_items("alice", "resp_1", {"output": [item]}, ())
         assert await Conversations(documents).find("alice", "item:msg_1") is None
 
     asyncio.run(main())
@@ -92,6 +92,25 @@ def test_memory_has_bounds() -> None:
         none = MemoryDocuments(Store(entries=0))
         await none.put("a", b"1")
         assert await none.get("a") is None
+
+    asyncio.run(main())
+
+
+def test_memory_counts_answers() -> None:
+    """All that belongs to one goes with it."""
+
+    async def main() -> None:
+        documents = MemoryDocuments(Store(entries=2, bytes=10))
+        for answer in "xyz":
+            for name in "abc":
+                assert await documents.put(answer + name, b"1", answer)
+        assert [await documents.get(answer + "b") for answer in "xyz"] == [None, b"1", b"1"]
+        await documents.put("yb", b"1", "z")  # of the latest that has it
+        assert await documents.remove("za")
+        await documents.put("a", b"1")
+        assert [await documents.get(name) for name in ("ya", "yb", "zb", "a")] == [None, b"1", b"1", b"1"]
+        assert not await documents.put("large", b"1234567890", "a")  # too much with the rest of its answer
+        assert await documents.get("a") is None
 
     asyncio.run(main())
 

@@ -20,7 +20,7 @@ from crosswalk.testing.exchange import Cut, Fault
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import ChatResponse, SegmentType
 from crosswalk_serve import create_app
-from crosswalk_serve.gateway import exchange_line
+from crosswalk_serve.telemetry import exchange_line
 
 FOLDER = Path(__file__).parents[2] / "captures"
 

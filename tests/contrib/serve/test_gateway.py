@@ -30,11 +30,11 @@ from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import ChatMessage, ToolCall
 from crosswalk_serve import create_app
 from crosswalk_serve.config import KeyHash, load_config
-from crosswalk_serve.gateway import ExchangeLog, Gateway, exchange_line
+from crosswalk_serve.gateway import Gateway
 from crosswalk_serve.http import Interruptible, dropped, dropped_fields, header_of
 from crosswalk_serve.routing import new_key
 from crosswalk_serve.server import AppOf
-from crosswalk_serve.telemetry import Traced
+from crosswalk_serve.telemetry import ExchangeLog, Traced, exchange_line
 from redis_server import redis_address  # noqa: F401  # a fixture
 
 KEY = "cw-alice-0123456789abcdefghij"

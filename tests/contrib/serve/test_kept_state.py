@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, NoReturn
 
 import anthropic
 import httpx2
@@ -13,6 +13,8 @@ import pytest
 from openai.types.responses import Response
 
 from contrib_serve import ABOUT, USAGE, Live, asking, config_of, live, says
+from converting import EVENTS
+from crosswalk.convert import WireForm
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve import create_app
 from crosswalk_serve.config import KeyHash
@@ -395,6 +397,93 @@ def test_a_reference_is_the_item_that_the_gateway_stores(upstream: ReplayServer)
     ]
 
 
+CALLS = [
+    {"id": f"call_{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    for number in range(5)
+]
+
+
+def test_an_item_lives_as_long_as_its_answer(upstream: ReplayServer) -> None:
+    """However many items the answers have, and however many answers that nobody stores come between."""
+    upstream.add(says("Hello", tool_calls=CALLS), times=None)
+    app = create_app(config_of(upstream, "on_unsupported: drop\nresponses: {entries: 2}"))
+    own = {"type": "message", "role": "user", "id": "msg_own", "content": "Hi"}
+
+    async def main() -> None:
+        async with app.router.lifespan_context(app), asking(app) as client:
+
+            async def asked(**more: Any) -> httpx2.Response:
+                return await client.post("/v1/responses", json={**RESPONSES, **more})
+
+            async def kept(answer: httpx2.Response, ids: list[str]) -> list[int]:
+                found = [await client.get(f"/v1/responses/{answer.json()['id']}")]
+                for id in ids:
+                    found.append(await asked(input=[{"type": "item_reference", "id": id}, HI], store=False))
+                return [one.status_code for one in found]
+
+            first = await asked(input=[own])
+            ids = [*(item["id"] for item in first.json()["output"]), "msg_own"]
+            await asked(input="Hi")
+            assert await kept(first, ids) == [200] * (len(ids) + 1)
+            await asked(input="Hi")
+            assert await kept(first, ids) == [404, *[400] * len(ids)]
+
+    asyncio.run(main())
+
+
+def test_the_items_of_a_deleted_answer_are_deleted(upstream: ReplayServer) -> None:
+    """Those of the client's input, too. Those of an earlier answer stay."""
+    upstream.add(says("Hello"), times=None)
+    app = create_app(config_of(upstream, "on_unsupported: drop"))
+    own = {"type": "message", "role": "user", "id": "msg_own", "content": "Hi"}
+
+    async def main() -> None:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            one = (await client.post("/v1/responses", json=RESPONSES)).json()
+            two_fields = {**RESPONSES, "input": [own], "previous_response_id": one["id"]}
+            two = (await client.post("/v1/responses", json=two_fields)).json()
+            ids = [one["output"][0]["id"], two["output"][0]["id"], "msg_own"]
+            for expected in ([200, 200, 200], [200, 400, 400]):
+                turns = [[{"type": "item_reference", "id": id}, HI] for id in ids]
+                told = [
+                    await client.post("/v1/responses", json={**RESPONSES, "input": one, "store": False})
+                    for one in turns
+                ]
+                assert [one.status_code for one in told] == expected
+                await client.delete(f"/v1/responses/{two['id']}")
+            assert (await client.delete(f"/v1/responses/{two['id']}")).status_code == 404
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("reference", [{}, {"id": 5}, {"id": None}, {"id": ""}], ids=str)
+@pytest.mark.parametrize("path", ["/v1/responses", "/v1/responses/input_tokens"])
+def test_a_reference_without_an_id_is_refused_by_its_path(
+    upstream: ReplayServer, path: str, reference: dict[str, Any]
+) -> None:
+    app = create_app(config_of(upstream, "on_unsupported: drop"))
+    asked = {**RESPONSES, "input": [HI, {"type": "item_reference", **reference}]}
+
+    async def main() -> httpx2.Response:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return await client.post(path, json=asked)
+
+    answer = asyncio.run(main())
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "input[1].id")
+
+
+def test_a_page_that_fails_says_so_in_the_form_of_the_api(
+    gateway: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise LookupError("a fault")
+
+    monkeypatch.setattr(gateway.gateway, "models", fail)
+    with httpx2.Client() as client:
+        answer = client.get(f"{gateway.url}/v1/models")
+    assert (answer.status_code, answer.json()["error"]["message"]) == (500, "the gateway failed")
+
+
 def test_a_refused_thread_has_the_code_that_anthropic_s_sdks_look_for(upstream: ReplayServer) -> None:
     (answer,) = talk(upstream, "vllm", ("alice", "messages", {**MESSAGES, "thread": {"type": "create"}}))
     details = answer.json()["error"]["details"]
@@ -639,6 +728,112 @@ def test_a_stored_answer_is_streamed_again(
     done = [event.item for event in events if event.type == "response.output_item.done"]
     assert [(item.type, item.id) for item in done] == [(item.type, item.id) for item in first.output]
     assert later == events[3:]
+
+
+CITATION = {
+    "type": "url_citation",
+    "url": "https://a.example/",
+    "title": "",
+    "start_index": 0,
+    "end_index": 2,
+}
+SAID = {"type": "output_text", "text": "Hello", "annotations": [CITATION], "logprobs": []}
+COMPLETE = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "temperature": 1.0, "top_p": 1.0}
+CALL = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "c",
+    "name": "f",
+    "arguments": '{"a":1}',
+    "status": "completed",
+}
+RUN = {
+    "type": "custom_tool_call",
+    "id": "ctc_1",
+    "call_id": "d",
+    "name": "run",
+    "input": "ls",
+    "status": "completed",
+}
+SEARCH = {
+    "type": "web_search_call",
+    "id": "ws_1",
+    "status": "failed",
+    "action": {"type": "search", "query": "a", "queries": ["a"]},
+}
+THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Sum"}],
+           "content": [{"type": "reasoning_text", "text": "Hm."}], "encrypted_content": "gAAAA"}  # fmt: skip
+REFUSED = {"type": "refusal", "refusal": "No."}
+
+
+@pytest.mark.parametrize("ending", ["completed", "incomplete"])
+def test_the_events_of_a_stored_answer_are_those_of_the_api(upstream: ReplayServer, ending: str) -> None:
+    """Valid by the strict types of the SDK, and they add up to the items, parts and log probabilities that were told."""
+    items = [THOUGHT, SEARCH, {**TEXT, "content": [SAID, REFUSED]}, CALL, RUN]
+    details = {"reason": "max_output_tokens"} if ending == "incomplete" else None
+    answer = {**RESPONSE, **COMPLETE, "output": items, "status": ending, "incomplete_details": details}
+    upstream.add(Answer.of_json(answer))
+    with (
+        gateway_of(upstream, "openai_responses") as gateway,
+        httpx2.Client(base_url=gateway.url) as client,
+    ):
+        client.post("/v1/responses", json=RESPONSES)
+        told = client.get("/v1/responses/resp_1").json()
+        stream = client.get("/v1/responses/resp_1", params={"stream": "true"}).text
+    events = [orjson.loads(line[6:]) for line in stream.split("\n") if line.startswith("data: ")]
+    for event in events:
+        EVENTS[WireForm.OPENAI_RESPONSES].validate_json(orjson.dumps(event), strict=True)
+    assert told["output"] == items
+    assert [e["item"] for e in events if e["type"] == "response.output_item.done"] == items
+    assert events[-1] == {
+        "type": f"response.{ending}",
+        "sequence_number": len(events) - 1,
+        "response": told,
+    }
+    parts = [event["part"] for event in events if event["type"] == "response.content_part.done"]
+    assert parts == [*THOUGHT["content"], SAID, REFUSED]
+    begun = [event["part"] for event in events if event["type"] == "response.content_part.added"]
+    assert begun[1] == {**SAID, "text": "", "annotations": []}
+    kinds = [event["type"].removeprefix("response.") for event in events if "part" not in event]
+    assert kinds == [
+        *("created", "in_progress"),
+        *("output_item.added", "reasoning_text.delta", "reasoning_text.done"),
+        *("reasoning_summary_text.delta", "reasoning_summary_text.done", "output_item.done"),
+        *("output_item.added", "web_search_call.in_progress", "web_search_call.searching"),
+        *("output_item.done", "output_item.added", "output_text.delta", "output_text.annotation.added"),
+        *("output_text.done", "refusal.delta", "refusal.done", "output_item.done", "output_item.added"),
+        *("function_call_arguments.delta", "function_call_arguments.done", "output_item.done"),
+        *("output_item.added", "custom_tool_call_input.delta", "custom_tool_call_input.done"),
+        *("output_item.done", ending),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "count"),
+    [
+        ({**TEXT, "content": [{"type": "output_text", "text": "Hi", "annotations": 7}]}, 6),
+        ({**TEXT, "content": [{"type": "output_text", "text": None}, {"type": "summary_text", "text": "Hi"}, {"type": "odd"}]}, 2),
+        ({**TEXT, "content": None}, 2),
+        ({**THOUGHT, "summary": [{}], "content": [{}]}, 2),
+        ({**CALL, "arguments": None}, 2),
+        ({"type": "odd"}, 2),
+    ],
+)  # fmt: skip
+def test_odd_items_of_a_stored_answer_are_told_as_they_are(
+    upstream: ReplayServer, item: Any, count: int
+) -> None:
+    upstream.add(Answer.of_json({**RESPONSE, "output": [TEXT, item]}))
+    with (
+        gateway_of(upstream, "openai_responses") as gateway,
+        httpx2.Client(base_url=gateway.url) as client,
+    ):
+        said = client.post("/v1/responses", json=RESPONSES)
+        assert said.status_code == 200, said.text
+        stream = client.get("/v1/responses/resp_1", params={"stream": "true"}).text
+    events = [orjson.loads(line[6:]) for line in stream.split("\n") if line.startswith("data: ")]
+    about = [event for event in events if event.get("output_index") == 1]
+    assert len(about) == count
+    assert about[-1]["item"] == item
 
 
 @pytest.mark.parametrize("after", ["", "x", "-2", "1.5", "9" * 20])

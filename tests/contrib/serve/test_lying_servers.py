@@ -171,6 +171,8 @@ UNREAD = [
     {"id": "x", "object": "chat.completion", "model": "m", "choices": [[]]},
 ]  # fmt: skip
 """Answers that are JSON of no shape that the API has."""
+PAGES = [b"<html>", b"", b" ", b"{}", b'{"choices":[{"index":0,"message":{"content":"Hel"}}]}']
+KINDS = ["application/json", "text/html"]
 
 
 ASKED = {CHAT: HI, "/v1/responses": {"model": "tiny", "input": "Hi"}}
@@ -180,9 +182,11 @@ ASKED = {CHAT: HI, "/v1/responses": {"model": "tiny", "input": "Hi"}}
 @pytest.mark.parametrize("answer", UNREAD)
 def test_the_code_of_an_unreadable_answer_is_a_word(upstream: ReplayServer, answer: Any, path: str) -> None:
     """And not the name of a class of Python. A page in place of the answer has the same one."""
-    upstream.add(Answer.of_json(answer)).add(Answer((b"<html>",)))
+    pages = [Answer((text,), headers={"content-type": kind}) for text in PAGES for kind in KINDS]
+    for one in (Answer.of_json(answer), *pages):
+        upstream.add(one)
     config = config_of(upstream)
-    for said in [post(config, ASKED[path], path) for _ in range(2)]:
+    for said in [post(config, ASKED[path], path) for _ in range(1 + len(pages))]:
         assert (said.status_code, said.json()["error"]["code"]) == (502, "unreadable_answer")
 
 
@@ -198,6 +202,23 @@ def test_so_is_that_of_an_unreadable_event(upstream: ReplayServer, path: str) ->
     assert "TypeError" not in said.text
     if path == CHAT:
         assert '"code":"unreadable_answer"' in said.text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [(CHAT, 400, '"code":"tool_use_failed"'), ("/v1/messages", 500, '"type":"api_error"')],
+)
+def test_a_call_that_its_model_has_failed_to_write(
+    upstream: ReplayServer, path: str, status: int, said: str, stream: bool
+) -> None:
+    """Groq says 400 then. Where no word tells that it is the model's fault, the status does."""
+    error = {"message": "No.", "type": "invalid_request_error", "code": "tool_use_failed"}
+    upstream.add(Answer.of_json({"error": error}, status=400))
+    model = f"tiny: {{provider: groq, base_url: '{upstream.url}', api_key: k}}"
+    answer = post(config_of(upstream, models=model), {**HI, "max_tokens": 9, "stream": stream}, path)
+    assert (answer.status_code, answer.headers["x-should-retry"]) == (status, "false")
+    assert said in answer.text
 
 
 def test_an_answer_that_fails_before_its_content_is_a_stream_that_fails(upstream: ReplayServer) -> None:

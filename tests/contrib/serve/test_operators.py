@@ -8,15 +8,16 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx2
 import pytest
 from starlette.applications import Starlette
 
 from contrib_serve import HI, asking, config_of, says, streams
+from crosswalk.testing.exchange import Reset
 from crosswalk.testing.replay import Answer, ReplayServer
-from crosswalk_serve import create_app
+from crosswalk_serve import asking as asking_module, create_app
 from crosswalk_serve.config import Config, KeyHash
 from crosswalk_serve.server import AppOf, reload
 
@@ -135,6 +136,79 @@ def test_an_estimate_is_called_one(upstream: ReplayServer, capsys: pytest.Captur
     with own_log():
         asyncio.run(main())
     assert [line["crosswalk.estimated"] for line in lines_of(capsys)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer((b"<html>",), headers={"Content-Type": "text/html"}),
+        Answer.failure(500),
+        Answer.failure(503),
+        "reset",
+    ],
+    ids=str,
+)
+def test_what_no_server_has_counted_has_no_cost(
+    upstream: ReplayServer, answer: Answer | str, caplog: pytest.LogCaptureFixture
+) -> None:
+    if isinstance(answer, Answer):
+        upstream.add(answer)
+    else:
+        upstream.add(says(), Reset())
+    models = f"tiny: {{provider: vllm, base_url: '{upstream.url}', {PRICE}}}"
+    app = create_app(config_of(upstream, "costs: true", models))
+
+    async def main() -> None:
+        (chat,) = await ask(app, HI)
+        assert chat.status_code >= 500
+        assert "x-crosswalk-cost-usd" not in chat.headers
+        await app.state.gateway.aclose()
+
+    caplog.set_level(logging.INFO, "crosswalk.serve")
+    asyncio.run(main())
+    line = vars(caplog.records[-1])
+    assert line["crosswalk.cost_usd"] is None
+    assert not {"gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "crosswalk.estimated"} & {*line}
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/responses"])
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", ["whole", "dropped", "relayed", "written"])
+def test_a_paid_answer_that_the_gateway_fails_to_send_counts(
+    upstream: ReplayServer,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    path: str,
+    stream: bool,
+) -> None:
+    """A fault of the gateway itself. The log has the status that the client has seen."""
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise LookupError("a fault")
+
+    monkeypatch.setattr(asking_module, name, fail)
+    upstream.add(streams("Hello") if stream else says())
+    models = f"tiny: {{provider: vllm, base_url: '{upstream.url}', {PRICE}}}"
+    app = create_app(config_of(upstream, "costs: true", models))
+    asked = {**HI, "input": "Hi", "stream": stream}
+    asked.pop("messages" if path != CHAT else "input")
+    is_hit = {"whole": not stream, "dropped": True}.get(
+        name, stream and (name == "relayed") == (path == CHAT)
+    )
+
+    async def main() -> httpx2.Response:
+        (answer,) = await ask(app, asked, path=path)
+        await app.state.gateway.aclose()
+        return answer
+
+    caplog.set_level(logging.INFO, "crosswalk.serve")
+    answer = asyncio.run(main())
+    assert ("the gateway failed" in answer.text) is is_hit
+    line = vars(caplog.records[-1])
+    assert line["http.response.status_code"] == answer.status_code == (500 if is_hit and not stream else 200)
+    assert line["gen_ai.usage.output_tokens"] > 0
+    assert line["crosswalk.cost_usd"] > 0
 
 
 def test_other_libraries_and_errors_are_lines_of_json_too(

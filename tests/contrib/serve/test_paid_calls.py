@@ -103,6 +103,34 @@ def test_a_prompt_that_may_have_been_read_is_sent_once(
     assert calls_of(ask, config_at(upstream.url), upstream) == 1
 
 
+ASKS = [
+    openai_whole,
+    openai_streamed,
+    openai_responses,
+    openai_embeddings,
+    anthropic_whole,
+    anthropic_streamed,
+]
+
+
+@pytest.mark.parametrize("ask", ASKS)
+@pytest.mark.parametrize("fault", [Reset(), Cut()], ids=str)
+@pytest.mark.parametrize(("allowed", "count"), [("", 1), ("repeat_started: true, attempts: 1, ", 2)])
+def test_nor_over_a_connection_that_was_kept(
+    upstream: ReplayServer, ask: Ask, fault: Fault, allowed: str, count: int
+) -> None:
+    """It ends without a byte. Only an operator may take that for the end of an idle connection."""
+    upstream.add(Answer.failure(400)).add(says(), fault, times=None)
+    with live(config_at(upstream.url, retry=allowed + AT_ONCE)) as gateway:
+        for _ in range(2):
+            with pytest.raises((openai.APIStatusError, anthropic.APIStatusError)) as raised:
+                ask(gateway.url)
+    first, *others = upstream.requests
+    assert len(others) == count
+    assert others[0].connection == first.connection
+    assert raised.value.response.headers["x-should-retry"] == "false"
+
+
 @pytest.mark.parametrize("ask", [openai_responses, openai_embeddings, anthropic_whole])
 @pytest.mark.parametrize("faults", [[Reset()], []], ids=str)
 def test_nor_in_other_formats(upstream: ReplayServer, ask: Ask, faults: list[Fault]) -> None:
@@ -172,6 +200,51 @@ def test_a_server_may_ask_to_be_asked_again(upstream: ReplayServer, ask: Ask) ->
     busy = Answer((b"{}",), 500, {"x-should-retry": "true", "content-type": "application/json"})
     upstream.add(busy, times=None)
     assert calls_of(ask, config_at(upstream.url), upstream) == 3
+
+
+BODIES: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": HI,
+    "/v1/responses": {"model": "tiny", "input": "Hi"},
+    "/v1/messages": {**HI, "max_tokens": 9},
+    "/v1/embeddings": {"model": "tiny", "input": "Hi"},
+}
+
+
+@pytest.mark.parametrize("path", BODIES)
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (Answer.failure(500), 424),
+        (Answer.failure(409), 424),
+        (Answer.failure(400), 400),
+        (Answer.failure(429, retry_after=9), 429),
+    ],
+    ids=str,
+)
+def test_a_client_that_reads_the_status_alone_gets_one_that_it_does_not_repeat(
+    upstream: ReplayServer, path: str, answer: Answer, status: int
+) -> None:
+    """Vercel's AI SDK repeats any 408, 409, 429 and 5xx twice, whatever ``x-should-retry`` says."""
+    upstream.add(answer, times=None)
+    agent = {"user-agent": "ai/6.0.326 ai-sdk/openai/3.0.141 runtime/node.js/24"}
+    with live(config_at(upstream.url)) as gateway, httpx2.Client() as client:
+        said = [client.post(gateway.url + path, json=BODIES[path], headers=one) for one in (agent, {})]
+    assert [one.status_code for one in said] == [status, answer.status]
+    assert said[0].json()["error"] == said[1].json()["error"]
+
+
+@pytest.mark.parametrize(
+    "agent", ["google-genai-sdk/3.6.1 gl-python/3.11.7", "OpenAI/Python 2.1.0", "my-ai-sdk/1.0"]
+)
+def test_a_client_whose_name_only_ends_alike_gets_the_servers_status(
+    upstream: ReplayServer, agent: str
+) -> None:
+    upstream.add(Answer.failure(500), times=None)
+    with live(config_at(upstream.url)) as gateway, httpx2.Client(headers={"user-agent": agent}) as client:
+        path = "/v1beta/models/tiny:generateContent"
+        said = client.post(gateway.url + path, json={"contents": [{"parts": [{"text": "Hi"}]}]})
+        assert (said.status_code, said.json()["error"]["code"]) == (500, 500)
+        assert client.post(f"{gateway.url}/v1/chat/completions", json=HI).status_code == 500
 
 
 OF_A_DAY = "Rate limit reached for tokens per day (TPD): Limit 10"

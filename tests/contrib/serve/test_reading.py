@@ -178,6 +178,7 @@ def nested(depth: int) -> str:
         ("models: {a: {provider: x, weight: 0}}", "g.yml, line 1: models.a.endpoints.0.weight: expected a number above 0"),
         ("models: {a: {provider: x, weight: y}}", "g.yml, line 1: models.a.endpoints.0.weight: expected number, got string"),
         ("models: {a: {provider: x, takes_media: 1}}", "g.yml, line 1: models.a.endpoints.0.takes_media: expected boolean, got number"),
+        ("models: {a: {provider: x, api_key: '${SEC'}}", "g.yml, line 1: models.a.api_key: expected ${NAME}, with its brace"),
         ("models: {a: {provider: x, api_key: '${NO}'}}", "g.yml, line 1: models.a.api_key: the environment has no NO"),
         ("models: {a: {provider: x, api_key: \"a\\nb\"}}", "g.yml, line 1: models.a.endpoints.0.api_key: a credential must be printable ASCII without line breaks, not empty"),
         ("models: {a: {provider: x, api_key: {path: x}}}", "g.yml, line 1: models.a.endpoints.0.api_key: expected a text, or {file: PATH}"),

@@ -6,6 +6,7 @@ import asyncio
 import re
 from typing import Any
 
+import attrs
 import orjson
 import pytest
 
@@ -16,6 +17,7 @@ from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Sent
 from crosswalk.testing.exchange import Garbage
 from crosswalk.testing.replay import Answer, ReplayServer
+from crosswalk.types import dump_json
 from crosswalk_serve import create_app
 from crosswalk_serve.answers import Relay
 from crosswalk_serve.config import Config
@@ -354,3 +356,117 @@ def test_a_stream_that_carries_an_answer_is_told_without_its_mark(path: str, ups
     sent = asyncio.run(ask())
     assert all(text in sent for text in ("Hel", "Hm."))
     assert '"crosswalk"' not in sent
+
+
+def halved(path: str, model: str = "tiny-1") -> list[dict[str, Any]]:
+    """A stream whose second text has the halves of an emoji in two events, as UTF-16 code units come."""
+    text = {
+        "/v1/chat/completions": [
+            chunk([{"index": 0, "delta": {"content": one}}], model=model) for one in ("HIGH", "LOW bye")
+        ],
+        "/v1/messages": [
+            {**MESSAGES[3], "delta": {"type": "text_delta", "text": one}} for one in ("HIGH", "LOW bye")
+        ],
+        "/v1/responses": [{**RESPONSES[3], "delta": one} for one in ("HIGH", "LOW bye")],
+        "/api/chat": [
+            {**LINES[0], "message": {"role": "assistant", "content": one}} for one in ("HIGH", "LOW bye")
+        ],
+    }[path]
+    around: dict[str, tuple[list[Any], list[Any]]] = {
+        "/v1/chat/completions": (CHAT[:1], CHAT[2:3]),
+        "/v1/messages": (MESSAGES[:2], MESSAGES[4:]),
+        "/v1/responses": (RESPONSES[:3], RESPONSES[4:]),
+        "/api/chat": ([], LINES[1:]),
+    }
+    begin, end = around[path]
+    return [*begin, *text, *end]
+
+
+def escaped(data: bytes) -> bytes:
+    return data.replace(b"HIGH", b"\\ud83d").replace(b"LOW", b"\\ude00")
+
+
+def sends_halves(given: Answer) -> Answer:
+    return attrs.evolve(given, chunks=tuple(map(escaped, given.chunks)))
+
+
+@pytest.mark.parametrize("model", ["tiny", "tiny-1"])
+@pytest.mark.parametrize("path", ASKED)
+def test_halves_of_a_character_go_out_as_they_came(upstream: ReplayServer, path: str, model: str) -> None:
+    given = sends_halves(sends(path, halved(path)))
+    upstream.add(given)
+    expected = b"".join(given.chunks)
+    if model != "tiny":
+        expected = expected.replace(b'"model":"tiny-1"', b'"model":"tiny"').replace(b"1.50", b"1.5")
+    assert posted(at(upstream, path, model), path) == expected
+
+
+HALF_TEXT = {"type": "output_text", "text": "HIGH", "annotations": []}
+HALF_CALL = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "HIGH",
+    "name": "f",
+    "arguments": '{"a":"HIGH"}',
+}
+HALF_OUTPUT = [{**DONE_ITEM, "content": [HALF_TEXT]}, HALF_CALL]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_with_half_a_character_is_stored(upstream: ReplayServer, stream: bool) -> None:
+    """A later request goes on from it. There the half is a replacement character, which any server takes."""
+    answer = {**RESPONSE, "status": "completed", "output": HALF_OUTPUT}
+    last = {"type": "response.completed", "sequence_number": 5, "response": answer}
+    first = sends("/v1/responses", [*RESPONSES[:-1], last]) if stream else Answer.of_json(answer)
+    upstream.add(sends_halves(first))
+    upstream.add(Answer.of_json({**WHOLE["/v1/responses"], "id": "resp_2", "output": []}), times=2)
+
+    async def ask() -> tuple[bytes, bytes, Any, Any]:
+        app = create_app(at(upstream, "/v1/responses"))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            asked = {"model": "tiny", "stream": stream, "input": "Hi"}
+            told = await client.post("/v1/responses", json=asked)
+            assert b"\\ud83d" in told.content
+            stored = await client.get("/v1/responses/resp_1")
+            anew = await client.get("/v1/responses/resp_1?stream=true")
+            result = {"type": "function_call_output", "call_id": "\N{REPLACEMENT CHARACTER}", "output": "1"}
+            next_turn = {"model": "tiny", "previous_response_id": "resp_1", "input": [result]}
+            said = await client.post("/v1/responses", json=next_turn)
+            assert said.status_code == 200, said.text
+            items = await client.get("/v1/responses/resp_2/input_items?order=asc")
+            names = [{"type": "item_reference", "id": "msg_1"}, {"role": "user", "content": "Hi"}]
+            await client.post("/v1/responses", json={"model": "tiny", "input": names})
+            return stored.content, anew.content, items.json(), upstream.requests[1].json()
+
+    stored, anew, items, sent = asyncio.run(ask())
+    assert stored == escaped(orjson.dumps(answer))
+    assert b"\\ud83d" in anew
+    assert (
+        items["data"][1]["content"][0]["text"]
+        == sent["input"][1]["content"][0]["text"]
+        == "\N{REPLACEMENT CHARACTER}"
+    )
+    assert upstream.requests[2].json()["input"][0]["content"][0]["text"] == "\N{REPLACEMENT CHARACTER}"
+
+
+def test_half_a_character_stays_where_the_name_of_the_model_is_exchanged(upstream: ReplayServer) -> None:
+    """Also where the body is written anew, because it has a second field of this name."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": "HIGH"}, "finish_reason": "stop"}
+    body = {**chunk([choice], object="chat.completion"), "by": {"model": "x"}, "big": 12345678901234567890123}
+    text = escaped(dump_json(body))
+    upstream.add(Answer((text,), headers={"Content-Type": "application/json"}))
+    path = "/v1/chat/completions"
+    sent = posted(at(upstream, path, "tiny-1"), path, stream=False)
+    assert sent == text.replace(b'"model":"tiny-1"', b'"model":"tiny"')
+
+
+def test_so_does_one_in_an_answer_without_a_conversation(upstream: ReplayServer) -> None:
+    text = escaped(dump_json({"model": "tiny-1", "data": [], "said": "HIGH", "big": 12345678901234567890123}))
+    upstream.add(Answer((text,), headers={"Content-Type": "application/json"}))
+
+    async def ask() -> bytes:
+        app = create_app(at(upstream, "/v1/chat/completions", "tiny-1"))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return (await client.post("/v1/embeddings", json={"model": "tiny", "input": "Hi"})).content
+
+    assert asyncio.run(ask()) == text.replace(b'"model":"tiny-1"', b'"model":"tiny"')

@@ -286,6 +286,29 @@ def test_an_error_is_one_in_the_words_of_each(form: WireForm) -> None:
     assert "slow down" in str(orjson.loads(convert(failed, form).value)["error"])
 
 
+@pytest.mark.parametrize(
+    ("form", "status", "word"),
+    [
+        (WireForm.OPENAI_CHAT, 400, "tool_use_failed"),
+        (WireForm.OPENAI_RESPONSES, 400, "tool_use_failed"),
+        (COMPLETIONS, 400, "tool_use_failed"),
+        (WireForm.ANTHROPIC, 500, "api_error"),
+        (WireForm.GEMINI, 500, "INTERNAL"),
+        (WireForm.OLLAMA, 500, "Failed to call a function."),
+    ],
+)
+def test_a_model_that_calls_wrongly_is_not_the_fault_of_the_request(
+    form: WireForm, status: int, word: str
+) -> None:
+    """Where the format has no word for it, the status says so."""
+    text = (OWN / "groq/made_failed_generation.response.json").read_bytes()
+    info = normalize(text, "groq", status=400).error_info
+    assert info is not None
+    said = error_body(info, form)
+    assert said.status == status
+    assert f'"{word}"' in said.value.decode()
+
+
 def test_there_is_an_error_body_of_known_forms_only() -> None:
     with pytest.raises(ConversionError, match="no form 'cohere'"):
         error_body(ErrorInfo("server", "x"), "cohere")

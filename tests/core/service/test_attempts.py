@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from crosswalk import ChatResponse, ConfigurationError, ErrorInfo, ErrorKind, ResponseValidationError
-from crosswalk.service import RetryPolicy, Timeouts
+from crosswalk.service import RetryPolicy, ServerFailures, Timeouts
 from crosswalk.service.endpoint import (
     AttemptFailure,
     Cooling,
@@ -26,9 +26,13 @@ BUSY = AttemptFailure(ErrorInfo(ErrorKind.SERVER, "busy", retryable=True))
 WRONG = AttemptFailure(ErrorInfo(ErrorKind.INVALID_REQUEST, "wrong"))
 
 
+def servers(count: int) -> list[ServerFailures]:
+    return [ServerFailures() for _ in range(count)]
+
+
 def state_of(endpoints: int = 1, **policy: Any) -> RetryState:
     chosen = RetryPolicy(**policy)
-    return RetryState(range(endpoints), chosen, Cooling(endpoints, chosen, float))
+    return RetryState(range(endpoints), chosen, Cooling(servers(endpoints), chosen, float))
 
 
 def test_a_wait_is_random_below_a_bound_that_doubles() -> None:
@@ -131,7 +135,7 @@ class Service:
         self.now = 0.0
         self._count = endpoints
         self._policy = RetryPolicy(**{"initial_seconds": 0, "max_seconds": 0, "attempts": 2, **policy})
-        self._cooling = Cooling(endpoints, self._policy, lambda: self.now)
+        self._cooling = Cooling(servers(endpoints), self._policy, lambda: self.now)
 
     def begin(self) -> RetryState:
         return RetryState(range(self._count), self._policy, self._cooling)
@@ -220,6 +224,20 @@ def test_an_account_that_no_call_can_use_cools_down(failure: AttemptFailure) -> 
     service.now = 30
     assert service.call(failure, None) == [0, 1]
     assert service.call(failure, None) == [1]
+
+
+@pytest.mark.parametrize(("seconds", "pause"), [(1e9, 3600), (40, 40), (20.1, 30), (20, None), (None, None)])
+def test_a_server_that_asks_for_a_long_pause_cools_down_at_once(
+    seconds: float | None, pause: float | None
+) -> None:
+    service = Service(attempts=3, max_retry_after=20, cool_down_seconds=30)
+    asked = service.begin()
+    asked.after(AttemptFailure(BUSY.info, seconds, RESPONSE), shown=False)
+    assert asked.cool_down == pause
+    service.now = (pause or 0) - 0.1
+    assert service.begin().endpoint == (0 if pause is None else 1)
+    service.now = pause or 0
+    assert service.begin().endpoint == 0
 
 
 def test_where_all_cool_down_all_are_asked() -> None:

@@ -213,6 +213,8 @@ def test_a_service_that_cannot_be_made(endpoints: Any, options: dict[str, Any]) 
         ({"client_options": {"bogus": 3}}, "client_options"),
         ({"client_options": 3}, "client_options"),
         ({"unknown": "bogus"}, "unknown"),
+        ({"failures": [0]}, "failures"),
+        ({"failures": 1}, "failures"),
         ({"on_unsupported": "bogus"}, "on_unsupported"),
         ({"keep_raw": "yes"}, "keep_raw"),
         ({"observers": 5}, "observers"),

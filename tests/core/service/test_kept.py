@@ -16,8 +16,18 @@ import pytest
 
 from crosswalk import ServerError
 from crosswalk.config import Settings
-from crosswalk.service import ChatRequest, Endpoint, LLMService, RetryPolicy, SyncLLMService, Timeouts
+from crosswalk.service import (
+    Call,
+    ChatRequest,
+    Endpoint,
+    LLMService,
+    Observation,
+    RetryPolicy,
+    SyncLLMService,
+    Timeouts,
+)
 from crosswalk.service.http import RESEND_SECONDS
+from crosswalk.service.setup import LogObserver
 from wires import body, chunk
 
 WHOLE = orjson.dumps(body({"content": "Hello."}))
@@ -34,11 +44,16 @@ def reset(connection: socket.socket) -> None:
 class Closing:
     """A server that answers so many requests over each connection, and ends it when the next one comes.
 
+    Attributes:
+        requests: the number of the connection over which each request came, from 0.
+        ended: whether an idle connection has ended.
+
     Args:
         answers: how many, on the first connection, the second and so on; the last number holds for all others.
         last: is done to a connection before it is closed.
         behind: is sent behind each answer, in the same packet.
         together: so many connections get their first answer once a request has come over each of them.
+        idle: end connections behind the last answer, and wait for no request.
     """
 
     def __init__(
@@ -47,8 +62,11 @@ class Closing:
         last: Callable[[socket.socket], object] = lambda _: None,
         behind: bytes = b"",
         together: int = 1,
+        idle: bool = False,
     ) -> None:
-        self.requests: list[int] = []  # on which connection each came, from 0
+        self.requests: list[int] = []
+        self.ended = threading.Event()
+        self._is_idle = idle
         self._answers = answers
         self._last = last
         self._behind = behind
@@ -92,6 +110,9 @@ class Closing:
                 is_stream = b'"stream":true' in asked
                 answer, kind = (STREAMED, b"text/event-stream") if is_stream else (WHOLE, b"application/json")
                 connection.sendall(HEAD % (kind, len(answer)) + answer + self._behind)
+                if self._is_idle and count + 1 == answers:
+                    break
+        self.ended.set()
 
     def close(self) -> None:
         port, self.port = self.port, 0
@@ -126,7 +147,7 @@ def in_a_loop(server: Closing, *streamed: bool, **more: Any) -> list[Any]:
     async def main() -> list[Any]:
         endpoint, options = options_for(server)
         found = []
-        async with LLMService(endpoint, **options, **more) as service:
+        async with LLMService(endpoint, **{**options, **more}) as service:
             for is_stream in streamed:
                 if is_stream:
                     async with service.stream(ChatRequest("hi")) as events:
@@ -144,7 +165,7 @@ def in_a_thread(server: Closing, *streamed: bool, **more: Any) -> list[Any]:
     """The same without an event loop."""
     endpoint, options = options_for(server)
     found = []
-    with SyncLLMService(endpoint, **options, **more) as service:
+    with SyncLLMService(endpoint, **{**options, **more}) as service:
         for is_stream in streamed:
             if is_stream:
                 with service.stream(ChatRequest("hi")) as events:
@@ -156,15 +177,15 @@ def in_a_thread(server: Closing, *streamed: bool, **more: Any) -> list[Any]:
     return found
 
 
-def through_a_client(server: Closing, *streamed: bool) -> list[Any]:
+def through_a_client(server: Closing, *streamed: bool, **more: Any) -> list[Any]:
     """The same through a client of the application."""
     with httpx2.Client() as client:
-        return in_a_thread(server, *streamed, client=client)
+        return in_a_thread(server, *streamed, client=client, **more)
 
 
-def through_aiohttp(server: Closing, *streamed: bool) -> list[Any]:
+def through_aiohttp(server: Closing, *streamed: bool, **more: Any) -> list[Any]:
     """The same by the other HTTP library."""
-    return in_a_loop(server, *streamed, transport="aiohttp")
+    return in_a_loop(server, *streamed, transport="aiohttp", **more)
 
 
 Way = Callable[..., list[Any]]
@@ -185,6 +206,51 @@ def test_a_kept_connection_that_was_closed_costs_no_attempt(
     assert [[attempt.outcome for attempt in response.attempts] for response in found] == [["success"]] * 3
     assert [response.attempts[0].extra.get("resent") for response in found] == [None, 1, 1]
     assert server.requests == [0, 0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("last", [lambda _: None, reset], ids=["ended", "reset"])
+@all_ways
+def test_what_may_not_be_paid_twice_is_not_sent_again(
+    closing: Callable[..., Closing], way: Way, last: Any
+) -> None:
+    """Nobody knows whether the server has read the request."""
+    server = closing(1, last=last)
+    with pytest.raises(ServerError) as raised:
+        way(server, False, False, retry=RetryPolicy(repeat_started=False))
+    (attempt,) = raised.value.response.attempts
+    assert (attempt.extra["code"], attempt.extra.get("resent")) == ("connection_lost", None)
+    assert server.requests == [0, 0]
+
+
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_what_changes_nothing_is_sent_again(closing: Callable[..., Closing], transport: Any) -> None:
+    server = closing(1)
+
+    async def main() -> None:
+        endpoint, options = options_for(server)
+        options["retry"] = RetryPolicy(repeat_started=False)
+        async with LLMService(endpoint, transport=transport, **options) as service:
+            for _ in range(2):
+                await service.request("PUT", "/x", {})
+
+    asyncio.run(main())
+    assert server.requests == [0, 0, 1]
+
+
+@all_ways
+def test_a_connection_that_has_ended_is_not_written_to(closing: Callable[..., Closing], way: Way) -> None:
+    """Even if the event loop has had no time to see its end."""
+    server = closing(1, idle=True)
+
+    class Busy(LogObserver):
+        def started(self, call: Call) -> Observation:
+            assert not server.requests or server.ended.wait(60)
+            return super().started(call)
+
+    found = way(server, False, False, retry=RetryPolicy(repeat_started=False), observers=[Busy()])
+    assert [response.text for response in found] == ["Hello."] * 2
+    assert [response.attempts[0].extra.get("resent") for response in found] == [None, None]
+    assert server.requests == [0, 1]
 
 
 @all_ways

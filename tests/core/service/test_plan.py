@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from crosswalk import ChatResponse, normalize
+from crosswalk import ChatResponse, ServerError, normalize
 from crosswalk.config import Settings
 from crosswalk.errors import ConfigurationError
 from crosswalk.service import (
@@ -22,6 +22,7 @@ from crosswalk.service import (
     RequestPlan,
     ResponseFormat,
     RetryPolicy,
+    ServerFailures,
     SyncLLMService,
     UnsupportedRequestError,
     adaptations_of,
@@ -293,3 +294,22 @@ def test_what_a_client_said_is_named_in_its_own_words_with_its_value() -> None:
     built = build_http_request(request, "cohere", on_unsupported="drop")
     named = {one.field: (one.asked, one.refuses) for one in built.adaptations}
     assert named == {"a_new_field": (f"{LONG[:59]}…", True), "user": ("ada", False)}
+
+
+def test_services_share_what_they_know_of_a_server() -> None:
+    """One that has no other server leaves it alone for those that have."""
+    shared, retry = ServerFailures(), RetryPolicy(attempts=1)
+    with ReplayServer() as server:
+        server.add(Answer.failure(503))
+        endpoint = Endpoint("vllm", base_url=server.url, model="m", api_key=KEY)
+        with (
+            SyncLLMService(endpoint, retry=retry, failures=[shared]) as alone,
+            SyncLLMService(endpoint, CLAUDE, retry=retry, failures=[shared, ServerFailures()]) as service,
+        ):
+            assert service.plan("Hi", max_tokens=9).endpoint == endpoint
+            with pytest.raises(ServerError):
+                alone.complete("Hi")
+            assert service.plan("Hi", max_tokens=9).endpoint == CLAUDE
+            assert alone.plan("Hi").endpoint == endpoint
+        with pytest.raises(ConfigurationError, match="for each endpoint"):
+            SyncLLMService(endpoint, failures=[shared, shared])
