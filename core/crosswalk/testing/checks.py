@@ -180,7 +180,7 @@ _Check: TypeAlias = Callable[[Case], Iterator[Problem]]
 _CHECKS_BY_PROMISE: Final[dict[str, tuple[_Check, ...]]] = {
     "as stated": (as_stated,),
     "nothing lost": (lossless.nothing_lost, evidence.kinds_are_read, texts.text_only_once,
-        answers.null_erases_nothing, texts.kinds_are_told_apart),
+        texts.kinds_are_told_apart),
     "framing does not matter": (pairing.framing_does_not_matter, pairing.text_paths_hold, pairing.own_framing_is_exact),
     "never silently wrong": (lossless.never_silently_wrong, answers.choices_are_told_apart, texts.text_as_it_was_sent,
         texts.unknown_words_raise, texts.known_words_keep_their_meaning, answers.output_shows, values.digits_kept,
