@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any, ClassVar, Final
 
 from crosswalk.plugins import (
+    CREATED,
+    ID,
+    MODEL,
+    TEXT,
     Block,
     Blocks,
     CitationRef,
     CountPaths,
     ErrorInfo,
+    FieldRow,
+    FieldTable,
     FinishReason,
     MappingState,
     Provenance,
@@ -20,6 +25,7 @@ from crosswalk.plugins import (
     Recognition,
     ResponseDelta,
     SafetyAnnotation,
+    Said,
     Segment,
     SegmentType,
     TrailingContentError,
@@ -30,6 +36,7 @@ from crosswalk.plugins import (
     accept_count,
     accept_object,
     accept_objects,
+    count,
     counted,
     error_info,
     hookimpl,
@@ -37,6 +44,7 @@ from crosswalk.plugins import (
     look_at_cost,
     messages as wire,
     require_object,
+    same,
     take_count,
     take_end,
     take_error,
@@ -51,7 +59,7 @@ from crosswalk.plugins import (
 )
 
 # ---------------------------------------------------------------------------------- blocks
-# Reads content blocks and their pieces, whole and streamed (sections 2.1 and 3).
+# Reads content blocks and their pieces by a table for each type, whole and streamed (sections 2.1 and 3).
 #
 # A whole block is a start and a stop without pieces, so that both forms take one path. The extra fields of a call
 # follow it in an empty segment of its type.
@@ -60,79 +68,41 @@ from crosswalk.plugins import (
 _SOURCE_KEYS = ("url", "source", "file_id", "document_title", "title")
 
 
-class ContentBlocks(Blocks):
-    """The content blocks of one message, in order of appearance."""
+class Message(Blocks):
+    """A message while it arrives: its content blocks, in order of appearance, and its counts.
+
+    Attributes:
+        current: the block that the last event was about.
+        counts: its tokens, as last reported.
+        first: those of its start, by the provider's names for them.
+        starts: how often its start has arrived.
+    """
+
+    current: Block
 
     def __init__(self) -> None:
         super().__init__()
-        self._current_block: Block | None = None  # that the last event was about
+        self.counts: dict[str, int] = {}
+        self.first: dict[str, int] = {}
+        self.starts = 0
 
-    def whole(self, block: dict[str, Any], index: int, state: MappingState) -> Iterable[ResponseDelta]:
-        """The deltas of a block that came at once."""
-        opened_block = self.open(index, _kind_of(block))
-        opened_block.is_stopped = True
-        if opened_block.kind == "text" and "citations" not in block:  # it holds nothing until its end
-            return self.say(SegmentType.TEXT, opened_block, take_string(block, "text") or None)
-        return self._at_once(opened_block, block, state)
+    def begin(self, message: dict[str, Any], state: MappingState, *, whole: bool) -> None:
+        """Count the starts: that of a body, or that of a stream, which may have content already (section 3).
 
-    def _at_once(
-        self, opened_block: Block, block: dict[str, Any], state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        yield from self._start(opened_block, block, state)
-        yield from self.complete(opened_block)
-
-    def start(self, event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-        """The deltas of a block's start, which for many types is all of it."""
-        block = require_object(event.get("content_block"), "content_block")
-        number, index = len(self.known), self.take_index(event)
-        if index not in (None, number):
-            event["index"] = index  # what the order does not tell
-        self._current_block = self.open(number if index is None else index, _kind_of(block))
-        yield from self._start(self._current_block, block, state)
-
-    def delta(self, event: dict[str, Any], state: MappingState) -> Iterable[ResponseDelta]:
-        """The deltas of a piece of a block."""
-        delta = require_object(event.get("delta"), "delta")
-        index = self.take_index(event)
-        block = self._current_block = self.last if index is None else self.known.get(index)
-        if index is not None and (block is None or block is not self.last):
-            event["index"] = index
-        if block is not None and not wire.is_known_block(block.kind):
-            return ()
-        kind = take_string(delta, "type") or ""
-        if kind not in wire.PIECES:
-            raise UnknownEventError(f"a piece of a block of an unknown type ({kind[:60] or 'no type'})")
-        if block is None:
-            number = len(self.known) if index is None else index
-            block = self._current_block = self.open(number, wire.PIECES[kind].block)
-        match kind:
-            case "text_delta":
-                return self.say(SegmentType.TEXT, block, take_string(delta, "text") or None)
-            case "thinking_delta":
-                return self.say(SegmentType.REASONING, block, take_string(delta, "thinking"))
-            case "signature_delta":
-                return self.keep(block, "signature", take_string(delta, "signature"))
-            case "citations_delta":
-                return self._follow(accept_object(delta, "citation"), block)
-            case _:  # input_json_delta
-                if not block.held and block.kind != "tool_use":
-                    raise WireTypeError(
-                        "delta", expected=f"a piece of a block of type {block.kind!r}", got=delta
-                    )
-                return self.argue(block, delta, "partial_json", state)
-
-    def _follow(self, citation: dict[str, Any] | None, block: Block) -> Iterator[ResponseDelta]:
-        """The deltas of a *citation* of *block*, which comes after its text."""
-        if citation:
-            if self._said == (SegmentType.TEXT, block):  # a whole block has them before its text
-                yield self.insert(Segment(SegmentType.TEXT, "", {"citations": "follow"}))
-            yield self._cite(citation)
+        Raises:
+            TrailingContentError: it is a second message.
+        """
+        self.starts += 1
+        is_same = message.get("id") == state.id is not None
+        if self.starts > 1 and (whole or message.get("content") or not is_same or state.has_ended(0)):
+            raise TrailingContentError("a second message has begun")
 
     def place(self, event: dict[str, Any], name: str) -> None:
         """Move what *event* has left under *name* to where the message has it: into ``content``, with the block's index."""
-        inner, block = event.get(name), self._current_block
-        if not inner or block is None or "content" in event:
+        inner = event.get(name)
+        if not inner or self.last is None or "content" in event:
             return
+        block = self.current
         del event[name]
         if (
             name == "delta"
@@ -153,6 +123,10 @@ class ContentBlocks(Blocks):
 
         If no other block is open, an index of a wrong type stays and is noted.
         """
+        index = event.get("index")
+        if type(index) is int and index in self.known:  # nearly always
+            del event["index"]
+            return index
         index = accept_count(event, "index")
         if index is None and "index" in event:
             others = (block for block in self.known.values() if block is not self.last)
@@ -160,42 +134,24 @@ class ContentBlocks(Blocks):
                 take_count(event, "index")
         return index
 
-    def _start(
-        self, opened_block: Block, block: dict[str, Any], state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        match opened_block.kind:
-            case "text":
-                for citation in accept_objects(block, "citations") if "citations" in block else ():
-                    yield self._cite(citation)
-                yield from self.say(SegmentType.TEXT, opened_block, take_string(block, "text") or None)
-            case "thinking":
-                yield from self.say(SegmentType.REASONING, opened_block, take_string(block, "thinking"))
-                yield from self.keep(opened_block, "signature", take_string(block, "signature"))
-            case "redacted_thinking":
-                data = take_string(block, "data") or ""
-                facts = {"is_foreign": True} if data.startswith(wire.ENCRYPTED) else {}
-                yield from self.keep(opened_block, "encrypted", data.removeprefix(wire.ENCRYPTED), **facts)
-            case "tool_use":
-                yield self.call(opened_block, block, state)
-                # The next request repeats its extra fields. Its id may be that of another call.
-                id_field = {"id": block.pop("id")} if "id" in block else {}
-                metadata = {name: value for name, value in take_whole(block).items() if value is not None}
-                block.update(id_field)
-                if metadata:
-                    yield self.insert(Segment(SegmentType.TOOL_CALL, "", metadata))
-            case kind if not wire.is_known_block(kind):
-                block["type"] = kind
-                if kind not in wire.STATE_BLOCKS:
-                    state.note_unknown_part()
-            case kind if wire.is_server_call(kind):
-                tool_input = take_object(block, "input")
-                self.hold(opened_block, kind, {**_item(kind, block), "input": tool_input})
-            case kind:
-                wire_block = wire.BLOCKS.get(kind)
-                type = SegmentType.TOOL_CALL if wire_block is None else wire_block.segment
-                yield self.insert(Segment(type, "", _item(kind, block)))
+    def take_other(self, block: dict[str, Any], state: MappingState) -> Iterable[ResponseDelta]:
+        """Take all of *block*, an item of a server's tool or a file. One of an unknown type stays."""
+        kind = self.current.kind
+        if not wire.is_known_block(kind):
+            block["type"] = kind
+            if kind not in wire.STATE_BLOCKS:
+                state.note_unknown_part()
+            return ()
+        if wire.is_server_call(kind):
+            tool_input = take_object(block, "input")
+            self.hold(self.current, kind, {**_item(kind, block), "input": tool_input})
+            return ()
+        wire_block = wire.BLOCKS.get(kind)
+        type = SegmentType.TOOL_CALL if wire_block is None else wire_block.segment
+        return (self.insert(Segment(type, "", _item(kind, block))),)
 
-    def _cite(self, citation: dict[str, Any]) -> ResponseDelta:
+    def cite(self, citation: dict[str, Any]) -> ResponseDelta:
+        """Return the delta of a *citation* of the block."""
         for name in ("cited_text", *_SOURCE_KEYS):
             look_at(citation, name, str)
         metadata = take_whole(citation)
@@ -203,11 +159,28 @@ class ContentBlocks(Blocks):
         text = metadata.pop("cited_text", None) or ""
         return self.insert(Segment(SegmentType.CITATION, text, metadata, (CitationRef(source=source),)))
 
+    def follow(self, citation: dict[str, Any]) -> Iterator[ResponseDelta]:
+        """Yield the deltas of a *citation* that comes after its text. A whole block has them before it."""
+        if self._said == (SegmentType.TEXT, self.current):
+            yield self.insert(Segment(SegmentType.TEXT, "", {"citations": "follow"}))
+        yield self.cite(citation)
+
+
+class MessageSaid(Said):
+    """What the last event says, and the *message* so far."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.message = Message()
+
 
 def _kind_of(block: dict[str, Any]) -> str:
-    kind = take_string(block, "type")
-    if kind is None:
+    kind = block.pop("type", None)
+    if type(kind) is not str:
+        block["type"] = kind
         raise wrong_type(block, "type", expected="string")
+    if kind == "tool_use":
+        block.setdefault("input", None)  # a call may have none
     return kind
 
 
@@ -216,6 +189,74 @@ def _item(kind: str, block: dict[str, Any]) -> dict[str, Any]:
     metadata: dict[str, Any] = {"type": kind}
     metadata |= {name: take_string(block, name) for name in ("id", "name", "tool_use_id") if name in block}
     return metadata | take_whole(block)
+
+
+def _take_text(block: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    said.deltas += said.message.say(SegmentType.TEXT, said.message.current, take_string(block, key) or None)
+
+
+def _take_thinking(block: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    said.deltas += said.message.say(SegmentType.REASONING, said.message.current, take_string(block, key))
+
+
+def _take_signature(block: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    said.deltas += said.message.keep(said.message.current, "signature", take_string(block, key))
+
+
+def _take_encrypted(block: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    message = said.message
+    data = take_string(block, key) or ""
+    facts = {"is_foreign": True} if data.startswith(wire.ENCRYPTED) else {}
+    said.deltas += message.keep(message.current, "encrypted", data.removeprefix(wire.ENCRYPTED), **facts)
+
+
+def _take_citations(block: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    said.deltas += map(said.message.cite, accept_objects(block, key))
+
+
+def _take_citation(delta: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    if citation := accept_object(delta, key):
+        said.deltas += said.message.follow(citation)
+
+
+def _take_call(block: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    """Take a call. The next request repeats its extra fields. Its id may be that of another call."""
+    message = said.message
+    said.deltas.append(message.call(message.current, block, state))
+    id_field = {"id": block.pop("id")} if "id" in block else {}
+    metadata = {name: value for name, value in take_whole(block).items() if value is not None}
+    block.update(id_field)
+    if metadata:
+        said.deltas.append(message.insert(Segment(SegmentType.TOOL_CALL, "", metadata)))
+
+
+def _take_arguments(delta: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    message = said.message
+    block = message.current
+    if not block.held and block.kind != "tool_use":
+        raise WireTypeError("delta", expected=f"a piece of a block of type {block.kind!r}", got=delta)
+    said.deltas += message.argue(block, delta, key, state)
+
+
+_TEXT: Final = FieldRow("text", _take_text)
+_THINKING: Final = FieldRow("reasoning", _take_thinking)
+_SIGNATURE: Final = FieldRow("segments", _take_signature)
+
+BLOCKS: Final = {
+    "text": FieldTable({"citations": FieldRow("segments", _take_citations), "text": _TEXT}),
+    "thinking": FieldTable({"thinking": _THINKING, "signature": _SIGNATURE}),
+    "redacted_thinking": FieldTable({"data": FieldRow("segments", _take_encrypted)}),
+    "tool_use": FieldTable(dict.fromkeys(("id", "name", "input"), FieldRow("tool_calls", _take_call))),
+}
+"""The tables of the blocks that are not taken whole, by type."""
+PIECES: Final = {
+    "text_delta": FieldTable({"text": _TEXT}),
+    "citations_delta": FieldTable({"citation": FieldRow("segments", _take_citation)}),
+    "thinking_delta": FieldTable({"thinking": _THINKING}),
+    "signature_delta": FieldTable({"signature": _SIGNATURE}),
+    "input_json_delta": FieldTable({"partial_json": FieldRow("tool_calls", _take_arguments)}),
+}
+"""The tables of the pieces of blocks, by type."""
 
 
 # -------------------------------------------------------------------------------- messages
@@ -238,21 +279,96 @@ def anthropic_error(status: int | None, body: Any) -> ErrorInfo:
     return _ERRORS.refined(error_info(status, body))
 
 
-class _Message:
-    """The progress of a message.
+def _take_start(event: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    said.message.begin(event[key], state, whole=False)
+    MESSAGE.read(event[key], said, state)
 
-    Attributes:
-        blocks: its content blocks.
-        counts: its tokens, as last reported.
-        first: those of its start, by the provider's names for them.
-        starts: how often its start has arrived.
-    """
 
-    def __init__(self) -> None:
-        self.blocks = ContentBlocks()
-        self.counts: dict[str, int] = {}
-        self.first: dict[str, int] = {}
-        self.starts = 0
+def _take_content(holder: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    """Take the blocks. Content that is not a list of objects is refused, after the text before it."""
+    message = said.message
+    content = holder[key]
+    if type(content) is not list or not content:
+        content = take_objects(holder, key)
+    for number, block in enumerate(content):
+        if type(block) is not dict:
+            take_objects(holder, key)
+        opened = message.current = message.open(number, _kind_of(block))
+        opened.is_stopped = True
+        if opened.kind in BLOCKS:
+            BLOCKS[opened.kind].read(block, said, state)
+        else:
+            said.deltas += message.take_other(block, state)
+            said.deltas += message.complete(opened)
+
+
+def _take_block(event: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    """Take the start of a block, which for many types is all of it."""
+    message = said.message
+    block, number, index = event[key], len(message.known), message.take_index(event)
+    if index not in (None, number):
+        event["index"] = index  # what the order does not tell
+    opened = message.current = message.open(number if index is None else index, _kind_of(block))
+    if opened.kind in BLOCKS:
+        BLOCKS[opened.kind].read(block, said, state)
+    else:
+        said.deltas += message.take_other(block, state)
+
+
+def _take_piece(event: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    message = said.message
+    index = message.take_index(event)
+    block = message.last if index is None else message.known.get(index)
+    if index is not None and (block is None or block is not message.last):
+        event["index"] = index
+    if block is not None:
+        message.current = block
+        if block.kind not in BLOCKS and not wire.is_known_block(block.kind):
+            return
+    delta = event[key]
+    kind = delta.get("type")
+    if type(kind) is str and kind in PIECES:
+        del delta["type"]
+    else:
+        kind = take_string(delta, "type") or ""
+        raise UnknownEventError(f"a piece of a block of an unknown type ({kind[:60] or 'no type'})")
+    if block is None:
+        number = len(message.known) if index is None else index
+        message.current = message.open(number, wire.PIECES[kind].block)
+    PIECES[kind].read(delta, said, state)
+
+
+def _take_details(part: dict[str, Any], key: str, said: MessageSaid, state: MappingState) -> None:
+    """Take why the model declined."""
+    details = accept_object(part, key)
+    if details is not None and look_at(details, "type", str) == "refusal":
+        said.deltas.append(ResponseDelta(segment=_refusal(details)))
+
+
+def _take_reason(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Take why the model stopped. After that, only ``message_stop`` comes."""
+    said.deltas += take_end(part, key, state)
+
+
+_COUNTS: Final = {f"usage.{path}": count(name) for name, path in _PATHS_BY_COUNT.items()}
+_METRICS: Final = {f"{wire.METRICS}.{key}": count(name) for name, key in wire.METRICS_COUNTS.items()}
+_ENDING: Final = {
+    "stop_details": FieldRow("segments", _take_details),
+    "stop_reason": FieldRow("finish_reason", _take_reason),
+}
+MESSAGE: Final = FieldTable(
+    {
+        "id": ID,
+        "model": MODEL,
+        "created": CREATED,
+        "type": same("message"),
+        "role": same("assistant"),
+        "content[]": FieldRow("segments", _take_content, inside=BLOCKS),
+        **_ENDING,
+        **_COUNTS,
+    }
+)
+"""The table of a message: of a body, and of the start of a stream."""
 
 
 class AnthropicDialect:
@@ -266,6 +382,7 @@ class AnthropicDialect:
         finish_reasons: the provider's stop reasons.
         message_paths: see ``ProviderInfo``.
         text_paths: see ``ProviderInfo``.
+        fields: the table of each type of event that says anything. A body is one.
     """
 
     title: ClassVar[str] = "Anthropic Messages"
@@ -273,6 +390,18 @@ class AnthropicDialect:
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
     message_paths: ClassVar[tuple[str, ...]] = ("content[]", "*")
     text_paths: ClassVar[tuple[str, ...]] = ("delta.text", "delta.thinking", "delta.partial_json")
+    fields: ClassVar[Mapping[str, FieldTable]] = {
+        "message": MESSAGE,
+        "message_start": FieldTable(
+            {"message": FieldRow("message", _take_start, inside={"message": MESSAGE})}
+        ),
+        "content_block_start": FieldTable(
+            {"content_block": FieldRow("segments", _take_block, inside=BLOCKS)}
+        ),
+        "content_block_delta": FieldTable({"delta": FieldRow("segments", _take_piece, inside=PIECES)}),
+        "message_delta": FieldTable({**{f"delta.{key}": row for key, row in _ENDING.items()}, **_COUNTS}),
+        "message_stop": FieldTable({**_ENDING, **_METRICS}),
+    }
     map_error = staticmethod(hookimpl(anthropic_error))
 
     @hookimpl
@@ -289,86 +418,59 @@ class AnthropicDialect:
     @hookimpl
     def recognizes(self, event: Any) -> Recognition:
         """See the hook ``recognizes``: several servers speak this dialect."""
-        match event:
-            case (
-                {"type": "message", "role": "assistant", "content": _, "usage": _}
-                | {"type": "error", "error": dict()}
-                | {"type": "message_start", "message": dict()}
-                | {"type": "content_block_start", "content_block": dict()}
-                | {"type": "content_block_delta" | "message_delta", "delta": dict()}
-                | {"type": "content_block_stop" | "message_stop" | "ping"}
-            ):
-                return Recognition.POSSIBLE
-        return Recognition.NO
+        kind = event.get("type") if isinstance(event, dict) else None
+        if kind == "message":
+            fits = event.get("role") == "assistant" and "content" in event and "usage" in event
+        else:
+            leaf = wire.EVENTS.get(kind) if isinstance(kind, str) else None
+            fits = leaf == "" or (leaf is not None and isinstance(event.get(leaf), dict))
+        return Recognition.POSSIBLE if fits else Recognition.NO
 
     @hookimpl
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. The type of the event stays for the hooks after it."""
-        event = require_object(event)
-        kind, progress = event.get("type"), state.own(_Message)
+        if type(event) is not dict:
+            event = require_object(event)
+        kind, event_said = event.get("type"), state.own(MessageSaid)
         # llama.cpp's error has no ``error`` inside. Only the event's name identifies it.
         if kind == "error" or state.event_name == "error" or event.get("error"):
-            return chain(progress.blocks.flush(), (take_error(event, anthropic_error(None, event)),))
-        if kind == "content_block_delta":
-            return progress.blocks.delta(event, state)
+            error = take_error(event, anthropic_error(None, event))
+            return (*event_said.message.flush(), error)
+        event_said.deltas = []
+        if kind == "content_block_delta" and type(event.get("delta")) is dict:
+            _take_piece(event, "delta", event_said, state)  # the only row of most events
+        elif kind == "content_block_stop":
+            return event_said.message.stop(event)
+        elif kind == "ping":
+            del event["type"]  # one may come before the dialect is known
+        elif type(kind) is str and kind in self.fields:
+            self._read(kind, event, event_said, state)
+        else:
+            unknown_error = unknown_event(event)
+            take_string(event, "type")
+            raise unknown_error
+        if event_said.error is None:
+            return event_said.deltas
+        failed_said = Said()
+        failed_said.deltas, failed_said.error, event_said.error = event_said.deltas, event_said.error, None
+        return failed_said.speak()
+
+    def _read(self, kind: str, event: dict[str, Any], event_said: MessageSaid, state: MappingState) -> None:
+        """Read *event* by the table of its *kind*."""
         if kind == "message":
-            return self._message(event, progress, state, whole=True)
-        return self._around(kind, event, progress, state)
-
-    def _around(
-        self, kind: Any, event: dict[str, Any], progress: _Message, state: MappingState
-    ) -> Iterator[ResponseDelta]:
-        """The deltas of an event of a stream that is no piece of a block."""
-        blocks = progress.blocks
-        match kind:
-            case "content_block_start":
-                yield from blocks.start(event, state)
-            case "content_block_stop":
-                yield from blocks.stop(event)
-            case "message_start":
-                message = require_object(event.get("message"), "message")
-                yield from self._message(message, progress, state, whole=False)
-            case "message_delta":
-                yield from blocks.flush()
-                yield from self._ending(require_object(event.get("delta"), "delta"), state)
-            case "message_stop":
-                yield from blocks.flush()
-                yield from take_end(event, "stop_reason", state, default="")
-            case "ping":
-                del event["type"]  # one may come before the dialect is known
-            case _:
-                unknown_error = unknown_event(event)
-                take_string(event, "type")
-                raise unknown_error
-
-    def _message(
-        self, message: dict[str, Any], progress: _Message, state: MappingState, *, whole: bool
-    ) -> Iterator[ResponseDelta]:
-        """The message of a body or of a stream's start, which may have content already (section 3)."""
-        progress.starts += 1
-        content, is_same = message.get("content"), message.get("id") == state.id is not None
-        if progress.starts > 1 and (whole or content or not is_same or state.has_ended(0)):
-            raise TrailingContentError("a second message has begun")
-        state.take_identity(message)
-        take_same(message, "type", "message")
-        take_same(message, "role", "assistant")
-        for number, block in enumerate(content if type(content) is list else ()):
-            if type(block) is not dict:
-                break
-            yield from progress.blocks.whole(block, number, state)
-        take_objects(
-            message, "content"
-        )  # content that is not a list of objects is refused, after the text before it
-        yield from self._ending(message, state)
-        if whole and 0 not in state.ends:
-            yield from take_end({}, "stop_reason", state, default="")
-
-    def _ending(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-        """Why the model stopped, in a message or in a piece of it: after that, only ``message_stop`` comes."""
-        details = accept_object(part, "stop_details") if "stop_details" in part else None
-        if details is not None and look_at(details, "type", str) == "refusal":
-            yield ResponseDelta(segment=_refusal(details))
-        yield from take_end(part, "stop_reason", state)
+            event_said.message.begin(event, state, whole=True)
+        elif kind == "message_delta" or kind == "message_stop":
+            event_said.deltas += event_said.message.flush()
+        leaf = wire.EVENTS.get(kind)
+        if leaf and type(event.get(leaf)) is not dict:
+            require_object(event.get(leaf), leaf)
+        if (
+            not leaf
+            and event.get("stop_reason") is None
+            and getattr(state.ends.get(0), "finish_word", None) is None
+        ):
+            event["stop_reason"] = ""  # the message has ended without a reason
+        self.fields[kind].read(event, event_said, state)
 
     @hookimpl
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
@@ -385,7 +487,7 @@ class AnthropicDialect:
         usage = accept_object(holder, "usage") if "usage" in holder else None
         if not usage and wire.METRICS not in event:
             return None
-        usage, progress = usage or {}, state.own(_Message)
+        usage, progress = usage or {}, state.own(MessageSaid).message
         if progress.starts > 1 and is_start:
             for path, first_count in progress.first.items():
                 take_same_at(usage, path, first_count)  # a repeated start has no new counts
@@ -413,9 +515,9 @@ class AnthropicDialect:
         match remaining.pop("type", None):
             case "content_block_delta":
                 if "delta" in remaining:
-                    state.own(_Message).blocks.place(remaining, "delta")
+                    state.own(MessageSaid).message.place(remaining, "delta")
             case "content_block_start":
-                state.own(_Message).blocks.place(remaining, "content_block")
+                state.own(MessageSaid).message.place(remaining, "content_block")
             case "message_start" if "message" in remaining:
                 message = remaining["message"]
                 if "content" in message:
@@ -433,9 +535,9 @@ def _add_metrics(metrics: dict[str, Any], known: dict[str, int]) -> None:
     """Take from Bedrock's *metrics* the counts that are not *known*, and those that are equal."""
     for name, key in wire.METRICS_COUNTS.items():
         if not take_same(metrics, key, known.get(name)) and name not in known:
-            count = accept_count(metrics, key)
-            if count is not None:
-                known[name] = count
+            metric = accept_count(metrics, key)
+            if metric is not None:
+                known[name] = metric
 
 
 def _lift(event: dict[str, Any], name: str) -> None:
@@ -485,7 +587,18 @@ class CompletionsDialect:
     """The mapping hooks for Text Completions (``/v1/complete``), also in Bedrock: a body is a stream of one event."""
 
     message_paths: ClassVar[tuple[str, ...]] = ("*",)
-    text_paths: ClassVar[tuple[str, ...]] = ("completion",)
+    fields: ClassVar[FieldTable] = FieldTable(
+        {
+            "id": ID,
+            "model": MODEL,
+            "created": CREATED,
+            "completion": TEXT,
+            "stop_reason": _ENDING["stop_reason"],
+            **_METRICS,
+        }
+    )
+    text_paths: ClassVar[tuple[str, ...]] = fields.text_paths
+    map_usage = staticmethod(fields.map_usage)
 
     def recognizes(self, event: Any) -> Recognition:
         """Return whether *event* has a completion. Bedrock leaves out its type."""
@@ -497,29 +610,12 @@ class CompletionsDialect:
         """Return the text of one event, and its end if it has one."""
         kind = require_object(event).get("type")
         if kind == "error":
-            yield take_error(event, anthropic_error(None, event))
-            return
+            return (take_error(event, anthropic_error(None, event)),)
         if kind != "ping" and (kind not in ("completion", None) or "completion" not in event):
             raise unknown_event(event, "no completion in it")
         event.pop("type", None)
-        if kind == "ping":
-            return
-        state.take_identity(event)
-        if text := take_string(event, "completion"):
-            yield ResponseDelta(content_delta=text)
-        reason = take_string(event, "stop_reason")
-        if reason is not None:
-            yield ResponseDelta(raw_finish_reason=reason)
+        return () if kind == "ping" else self.fields.map_delta(event, state)
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for ``stop_reason``: ``stop_sequence`` or ``max_tokens``."""
         return wire.FINISH_REASONS.get(reason)
-
-    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts of Bedrock. The API itself counts no tokens."""
-        return counted(_METRICS_PATHS.accept(event), state)
-
-
-_METRICS_PATHS: Final = CountPaths(
-    {name: f"{wire.METRICS}.{key}" for name, key in wire.METRICS_COUNTS.items()}
-)

@@ -60,7 +60,7 @@ from crosswalk.plugins import (
     words_of,
     written_mark,
 )
-from crosswalk_bedrock.events import DOCUMENT_TYPES
+from crosswalk_bedrock import DOCUMENT_TYPES
 
 _FORMATS = {media_type: word for word, media_type in DOCUMENT_TYPES.items()}
 _IMAGE_FORMATS = ("gif", "jpeg", "png", "webp")

@@ -9,6 +9,10 @@ from typing import Any, ClassVar
 import attrs
 
 from crosswalk.plugins import (
+    ID,
+    REASONING,
+    TEXT,
+    FieldTable,
     MappingState,
     Provenance,
     Recognition,
@@ -34,6 +38,7 @@ from crosswalk.plugins import (
     unknown_event,
 )
 from crosswalk_cohere.shared import (
+    USAGE,
     FinishWords,
     citation_segment,
     cohere_error,
@@ -235,8 +240,21 @@ class _Progress(Texts):
             yield end_delta(word or "", self.error)
 
 
+_KIND_ROWS = {SegmentType.TEXT: TEXT, SegmentType.REASONING: REASONING}
+
+
 class ChatDialect(FinishWords):
-    """The mapping hooks for chat v2: a body is the message that a stream's events build up."""
+    """The mapping hooks for chat v2: a body is the message that a stream's events build up.
+
+    The tables state what code reads: a block's text depends on the events before it.
+    """
+
+    event_fields = FieldTable({"id": ID})
+    content_fields = FieldTable(
+        {key: _KIND_ROWS[kind] for key, kind in _TEXT_KINDS},
+        at=("message.content[]", "delta.message.content"),
+    )
+    usage_fields = FieldTable(USAGE, at=("usage", "delta.usage"))
 
     text_paths: ClassVar[tuple[str, ...]] = (
         "delta.message.content.text",

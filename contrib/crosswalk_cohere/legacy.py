@@ -11,7 +11,11 @@ from contextlib import suppress
 from typing import Any, ClassVar, Final
 
 from crosswalk.plugins import (
+    FINISH,
+    ID,
+    TEXT,
     CountPaths,
+    FieldTable,
     MappingState,
     Recognition,
     ResponseDelta,
@@ -33,6 +37,8 @@ from crosswalk.plugins import (
     unknown_event,
 )
 from crosswalk_cohere.shared import (
+    EARLY_USAGE,
+    USAGE,
     FinishWords,
     citation_segment,
     cohere_error,
@@ -52,6 +58,9 @@ _EVENT_TYPES = (
     "stream-end",
     "debug",
 )
+
+
+_ID_KEYS = ("response_id", "generation_id")
 
 
 class _Progress:
@@ -83,6 +92,16 @@ class LegacyChatDialect(FinishWords):
     """The mapping hooks for chat v1: a body is the last event of a stream."""
 
     text_paths: ClassVar[tuple[str, ...]] = ()
+    body_fields = FieldTable(
+        {
+            **dict.fromkeys(_ID_KEYS, ID),
+            "text": TEXT,
+            **{f"meta.{path}": row for path, row in USAGE.items()},
+            **{f"token_count.{path}": row for path, row in EARLY_USAGE.items()},
+        },
+        at=("", "response"),
+    )
+    """What code reads: a stream repeats its text, and its last event is a body."""
 
     def recognizes(self, event: Any) -> Recognition:
         """Whether *event* is one of v1, by the names of its events and of its ids."""
@@ -162,7 +181,7 @@ def _whole(
 ) -> Iterator[ResponseDelta]:
     """All of the answer, as a *body* or in the last *event* of a stream, and why it ended."""
     progress.has_ended = True
-    for name in ("response_id", "generation_id"):
+    for name in _ID_KEYS:
         state.take_identity(body, id=name)
     yield from _whole_text(body, progress, state)
     yield from _whole_calls(body, progress, state)
@@ -221,6 +240,8 @@ class GenerateDialect(FinishWords):
     """The mapping hooks for Generate: a body is one event, and one generation is one choice."""
 
     text_paths: ClassVar[tuple[str, ...]] = ()
+    fields = FieldTable({"id": ID, **{f"meta.{path}": row for path, row in USAGE.items()}})
+    generation_fields = FieldTable({"text": TEXT, "finish_reason": FINISH}, at="generations[]")
 
     def recognizes(self, event: Any) -> Recognition:
         """Return whether *event* has generations and ``meta``, as only Cohere sends."""

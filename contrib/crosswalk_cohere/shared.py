@@ -20,6 +20,7 @@ from crosswalk.plugins import (
     VendorErrors,
     accept_object,
     accept_objects,
+    count,
     error_delta,
     error_info,
     leave_mistyped,
@@ -40,6 +41,20 @@ _FINISH_REASONS = {
     "": FinishReason.STOP,
 }
 _ERRORS = VendorErrors("crosswalk_cohere", "cohere")
+_INPUT, _OUTPUT, _REASONING, _IMAGE = "input_tokens", "output_tokens", "reasoning_tokens", "image_tokens"
+_CACHED, _EARLY_INPUT, _EARLY_OUTPUT = "cached_tokens", "prompt_tokens", "response_tokens"
+USAGE = {
+    f"tokens.{_INPUT}": count("prompt_tokens"),
+    f"tokens.{_OUTPUT}": count("completion_tokens"),
+    f"tokens.{_REASONING}": count("reasoning_tokens"),
+    f"tokens.{_IMAGE}": count("image_input_tokens"),
+    _CACHED: count("cached_tokens"),
+    f"billed_units.{_INPUT}": count("prompt_tokens"),
+    f"billed_units.{_OUTPUT}": count("completion_tokens"),
+}
+"""The rows of the counts. Code takes them, for this API writes floats, and billed units replace what is missing."""
+EARLY_USAGE = {_EARLY_INPUT: count("prompt_tokens"), _EARLY_OUTPUT: count("completion_tokens")}
+"""The rows of the counts in the first version of v1."""
 
 
 class FinishWords:
@@ -115,31 +130,25 @@ def usage_info(
         early_usage: the counts of the first version of v1, or ``None`` without any.
     """
     tokens = accept_object(usage, "tokens") or {}
-    prompt_tokens, completion_tokens = (
-        _accept_count(tokens, "input_tokens"),
-        _accept_count(tokens, "output_tokens"),
-    )
-    image_tokens = _accept_count(tokens, "image_tokens")
+    prompt_tokens, completion_tokens = _accept_count(tokens, _INPUT), _accept_count(tokens, _OUTPUT)
+    image_tokens = _accept_count(tokens, _IMAGE)
     is_derived = bool(image_tokens) and prompt_tokens is not None
     if prompt_tokens is not None:
         prompt_tokens += image_tokens or 0
     if early_usage:
         early_counts = (
-            _look_at_count(early_usage, "prompt_tokens"),
-            _look_at_count(early_usage, "response_tokens"),
+            _look_at_count(early_usage, _EARLY_INPUT),
+            _look_at_count(early_usage, _EARLY_OUTPUT),
         )
         prompt_tokens = early_counts[0] if prompt_tokens is None else prompt_tokens
         completion_tokens = early_counts[1] if completion_tokens is None else completion_tokens
     billed_units = accept_object(usage, "billed_units") or {}
-    billed_counts = (
-        _look_at_count(billed_units, "input_tokens"),
-        _look_at_count(billed_units, "output_tokens"),
-    )
+    billed_counts = _look_at_count(billed_units, _INPUT), _look_at_count(billed_units, _OUTPUT)
     info = state.usage_info(
         billed_counts[0] if prompt_tokens is None else prompt_tokens,
         billed_counts[1] if completion_tokens is None else completion_tokens,
-        cached_tokens=_accept_count(usage, "cached_tokens"),
-        reasoning_tokens=_accept_count(tokens, "reasoning_tokens"),
+        cached_tokens=_accept_count(usage, _CACHED),
+        reasoning_tokens=_accept_count(tokens, _REASONING),
         details=UsageDetails.EMPTY if image_tokens is None else UsageDetails(image_input_tokens=image_tokens),
     )
     if is_derived or (prompt_tokens is None and billed_counts[0] is not None):

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from crosswalk.plugins import (
-    CountPaths,
+    CREATED,
+    ID,
+    MODEL,
     ErrorInfo,
+    FieldRow,
+    FieldTable,
     FinishReason,
     MappingState,
     OpenAIChatDialect,
     Recognition,
     ResponseDelta,
+    Said,
     Segment,
     SegmentType,
     ToolCallDelta,
     TrailingContentError,
     UsageInfo,
     accept_object,
-    counted,
+    count,
     require_object,
+    same,
     take_arguments,
     take_count,
     take_error,
@@ -35,24 +41,20 @@ _ERROR_KEYS = {"code", "message", "request_id"}
 _ANSWER_KEYS = {"output", "usage", "request_id", "code", "message", "status_code"}
 """The keys of an answer. The last three are those of DashScope's SDK."""
 _CHAT_DIALECT = OpenAIChatDialect()
-_COUNT_PATHS = CountPaths(
-    {
-        "prompt_tokens": "input_tokens",
-        "completion_tokens": "output_tokens",
-        "total_tokens": "total_tokens",
-        "cached_tokens": "prompt_tokens_details.cached_tokens",
-        "reasoning_tokens": "output_tokens_details.reasoning_tokens",
-        **{
-            f"{modality}_{side}_tokens": (
-                f"{side}_tokens_details.{modality}_tokens",
-                *((f"{modality}_tokens",) if side == "input" and modality != "text" else ()),
-            )
-            for side in ("input", "output")
-            for modality in ("text", "audio", "image", "video")
-        },
-    }
-)
-"""Where the usage has the counts by modality; those beside ``input_tokens`` are part of it."""
+_COUNTS = {
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "completion_tokens",
+    "total_tokens": "total_tokens",
+    "prompt_tokens_details.cached_tokens": "cached_tokens",
+    "output_tokens_details.reasoning_tokens": "reasoning_tokens",
+    **{
+        f"{side}_tokens_details.{modality}_tokens": f"{modality}_{side}_tokens"
+        for side in ("input", "output")
+        for modality in ("text", "audio", "image", "video")
+    },
+    **{f"{modality}_tokens": f"{modality}_input_tokens" for modality in ("audio", "image", "video")},
+}
+"""The paths of the counts in the usage. Those by modality beside ``input_tokens`` are part of it."""
 
 
 class _Text:
@@ -95,6 +97,7 @@ class _Texts(dict[tuple[int, int | None], _Text]):
     """
 
     is_so_far: bool | None = None
+    is_alone = False  # the choice of the present event
 
     def take(self, choice: int, call: int | None, sent_text: str, *, ends: bool, is_alone: bool) -> str:
         """Add *sent_text* to the text of *choice*, or to the arguments of its *call*, and give the part that is new.
@@ -126,9 +129,107 @@ class _Texts(dict[tuple[int, int | None], _Text]):
         return sent_text
 
 
+# The rows of a choice, in the order of its deltas.
+
+
+def _take_word(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    if choice[key] == "null":
+        del choice[key]
+    else:
+        said.finish = take_string(choice, key) or None
+
+
+def _take_reasoning(message: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    said.reasoning = take_string(message, key)
+    if said.reasoning:
+        state.own(_Texts).is_so_far = False  # a model that thinks streams in pieces alone
+
+
+def _take_text(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Take what is new in the text of a message, or of a choice without one."""
+    if key == "text" and part.get("message") is not None:
+        return
+    is_array = key == "content" and type(part[key]) is list
+    text = _joined(part, key, said, state) if is_array else take_string(part, key)
+    if text is not None:
+        texts = state.own(_Texts)
+        is_alone = texts.is_alone and not part.get("tool_calls")
+        new_text = texts.take(said.choice, None, text, ends=said.finish is not None, is_alone=is_alone)
+        if new_text:
+            said.deltas.append(ResponseDelta(content_delta=new_text, choice=said.choice))
+
+
+def _joined(message: dict[str, Any], key: str, said: Said, state: MappingState) -> str | None:
+    """Take the joined texts of a list, whose images become segments."""
+    texts = []
+    items = take_objects(message, key)
+    for item in items:
+        texts.append(take_string(item, "text"))
+        image = take_string(item, "image")
+        if texts[-1] is None and not image:
+            state.note_unknown_part()
+        if image:
+            segment = Segment(SegmentType.MEDIA, image, {"type": "image"})
+            said.deltas.append(ResponseDelta(segment=segment, choice=said.choice))
+    if not any(items):
+        message.pop(key, None)
+    sent_texts = [text for text in texts if text is not None]
+    return "".join(sent_texts) if sent_texts else None
+
+
+def _take_calls(message: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    texts = state.own(_Texts)
+    calls = take_objects(message, key)
+    for call in calls:
+        take_same(call, "type", "function")
+        function = take_object(call, "function") or {}
+        arguments, _ = take_arguments(function)
+        call_start = state.take_tool_call(call, function, arguments=None, choice=said.choice)
+        new_arguments = texts.take(
+            said.choice, call_start.index, arguments or "", ends=said.finish is not None, is_alone=False
+        )
+        if not function:
+            call.pop("function", None)
+        said.deltas.append(_call_delta(call_start, new_arguments, said.choice))
+    if not any(calls):
+        message.pop(key, None)
+
+
+def _take_logprobs(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    logprobs = _CHAT_DIALECT.logprobs(choice, None)
+    if logprobs:
+        said.deltas.append(ResponseDelta(logprobs=logprobs, choice=said.choice))
+
+
+_CHOICE = {"finish_reason": FieldRow("finish_reason", _take_word), "text": FieldRow("text", _take_text)}
+"""The rows of a choice, or of an output that is the only one."""
+
+
 class NativeDialect:
     """The mapping hooks for ``text-generation`` and ``multimodal-generation``."""
 
+    fields = FieldTable(
+        {
+            "request_id": ID,
+            "model": MODEL,
+            "created": CREATED,
+            "code": same(""),
+            "message": same(""),
+        }
+    )
+    usage_fields = FieldTable({path: count(name) for path, name in _COUNTS.items()}, at="usage")
+    output_fields = FieldTable(_CHOICE, at="output")
+    choice_fields = FieldTable(
+        {
+            **_CHOICE,
+            "message.role": same("assistant"),
+            "message.reasoning_content": FieldRow("reasoning", _take_reasoning),
+            "message.content": FieldRow("text", _take_text),
+            "message.tool_calls": FieldRow("tool_calls", _take_calls),
+            "logprobs": FieldRow("logprobs", _take_logprobs),
+        },
+        at="output.choices[]",
+    )
     text_paths = ()
 
     def __init__(self, map_error: Callable[[int | None, Any], ErrorInfo]) -> None:
@@ -157,113 +258,42 @@ class NativeDialect:
         output = take_object(event, "output")
         if output is None:
             raise unknown_event(event, "no output in it")
-        state.take_identity(event, id="request_id")
-        take_same(event, "code", "")
-        take_same(event, "message", "")
-        choices = take_objects(output, "choices")
+        event_said, texts = Said(), state.own(_Texts)
+        self.fields.read(event, event_said, state)
+        choices, fields = take_objects(output, "choices"), self.choice_fields
         if choices:
             take_same(output, "text", None)
             take_same(output, "finish_reason", None)
         else:
-            choices = [output]  # result_format is "text"
+            choices, fields = [output], self.output_fields  # result_format is "text"
+        texts.is_alone = len(choices) == 1
         for number, choice in enumerate(choices):
-            index = take_count(choice, "index")
-            yield from _choice_deltas(
-                choice, number if index is None else index, state, is_alone=len(choices) == 1
-            )
+            index, said = take_count(choice, "index"), Said()
+            said.choice = number if index is None else index
+            if state.has_ended(said.choice):
+                raise TrailingContentError("a second answer has begun")
+            state.begin(said.choice)
+            fields.read(choice, said, state)
+            if said.finish:
+                said.deltas += _rest(said.choice, state)
+            yield from said.speak()
         if not any(choices):
             output.pop("choices", None)
+        if event_said.error is not None:
+            raise event_said.error
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        """The counts so far."""
+        usage = accept_object(event, "usage")
+        return self.usage_fields.map_usage(usage, state) if usage else None
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """Read a finish word, which is OpenAI's."""
         return _CHAT_DIALECT.map_finish_reason(reason, state)
 
-    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """The counts so far."""
-        usage = accept_object(event, "usage")
-        if not usage:
-            return None
-        return counted(_COUNT_PATHS.accept(usage), state)
-
 
 def _is_error(event: dict[str, Any]) -> bool:
     return event.keys() >= _ERROR_KEYS and bool(event["code"]) and not event.get("output")
-
-
-def _choice_deltas(
-    choice: dict[str, Any], index: int, state: MappingState, *, is_alone: bool
-) -> Iterator[ResponseDelta]:
-    """The reasoning, text and calls of one choice, then its end."""
-    if state.has_ended(index):
-        raise TrailingContentError("a second answer has begun")
-    state.begin(index)
-    texts = state.own(_Texts)
-    take_same(choice, "finish_reason", "null")
-    word = take_string(choice, "finish_reason")
-    ends = bool(word)
-    message = take_object(choice, "message")
-    if message is None:
-        text = take_string(choice, "text")
-    else:
-        take_same(message, "role", "assistant")
-        reasoning = take_string(message, "reasoning_content")
-        if reasoning:
-            texts.is_so_far = False  # a model that thinks streams in pieces alone
-            yield ResponseDelta(reasoning_delta=reasoning, choice=index)
-        text = yield from _content(message, index, state)
-    if text is not None:
-        is_alone = is_alone and not (message and message.get("tool_calls"))
-        new_text = texts.take(index, None, text, ends=ends, is_alone=is_alone)
-        if new_text:
-            yield ResponseDelta(content_delta=new_text, choice=index)
-    if message is not None:
-        yield from _calls(message, index, state, ends=ends)
-        if not message:
-            choice.pop("message", None)
-    if choice.get("logprobs") is not None:
-        logprobs = _CHAT_DIALECT.logprobs(choice, text)
-        if logprobs:
-            yield ResponseDelta(logprobs=logprobs, choice=index)
-    if word:
-        yield from _rest(index, state)
-        yield ResponseDelta(raw_finish_reason=word, choice=index)
-
-
-def _content(
-    part: dict[str, Any], index: int, state: MappingState
-) -> Generator[ResponseDelta, None, str | None]:
-    """Take the text of a message, or the joined texts of a list, whose images become segments."""
-    if type(part.get("content")) is not list:
-        return take_string(part, "content")
-    texts = []
-    items = take_objects(part, "content")
-    for item in items:
-        texts.append(take_string(item, "text"))
-        image = take_string(item, "image")
-        if texts[-1] is None and not image:
-            state.note_unknown_part()
-        if image:
-            yield ResponseDelta(segment=Segment(SegmentType.MEDIA, image, {"type": "image"}), choice=index)
-    if not any(items):
-        part.pop("content", None)
-    sent_texts = [text for text in texts if text is not None]
-    return "".join(sent_texts) if sent_texts else None
-
-
-def _calls(part: dict[str, Any], index: int, state: MappingState, *, ends: bool) -> Iterator[ResponseDelta]:
-    texts = state.own(_Texts)
-    calls = take_objects(part, "tool_calls")
-    for call in calls:
-        take_same(call, "type", "function")
-        function = take_object(call, "function") or {}
-        arguments, _ = take_arguments(function)
-        call_start = state.take_tool_call(call, function, arguments=None, choice=index)
-        new_arguments = texts.take(index, call_start.index, arguments or "", ends=ends, is_alone=False)
-        if not function:
-            call.pop("function", None)
-        yield _call_delta(call_start, new_arguments, index)
-    if not any(calls):
-        part.pop("tool_calls", None)
 
 
 def _rest(index: int, state: MappingState) -> Iterator[ResponseDelta]:

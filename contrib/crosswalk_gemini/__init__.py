@@ -17,10 +17,14 @@ from typing import Any, ClassVar, Final
 import attrs
 
 from crosswalk.plugins import (
+    FINISH,
+    ID,
+    MODEL,
     Access,
     BatchFile,
     ErrorInfo,
     ErrorKind,
+    FieldTable,
     FinishReason,
     Limits,
     MappingState,
@@ -34,6 +38,7 @@ from crosswalk.plugins import (
     VendorErrors,
     WayBack,
     accept_string,
+    count,
     error_delta,
     error_info,
     gemini as wire,
@@ -58,7 +63,15 @@ from crosswalk_gemini.interactions import (
     interaction_deltas,
     interaction_usage,
 )
-from crosswalk_gemini.parts import Answer, Answers, blocked_segment, number_word, take_logprobs, usage_info
+from crosswalk_gemini.parts import (
+    PART,
+    Answer,
+    Answers,
+    blocked_segment,
+    number_word,
+    take_logprobs,
+    usage_info,
+)
 
 __all__ = ["MODEL_CLASSES", "Gemini", "plugin"]
 
@@ -75,6 +88,8 @@ ACCESS = Access(
 )
 
 _ERRORS = VendorErrors("crosswalk_gemini", "gemini")
+_IDENTITY = {"id": "responseId", "model": "modelVersion"}
+_FINISH_KEY = "finishReason"
 
 
 def gemini_error(status: int | None, body: Any) -> ErrorInfo:
@@ -120,6 +135,16 @@ class Gemini:
 
     build_request = staticmethod(requests_of("crosswalk_gemini.requests"))
     map_error = staticmethod(hookimpl(gemini_error))
+    part_fields = PART
+    chunk_fields = FieldTable(
+        {
+            _IDENTITY["id"]: ID,
+            _IDENTITY["model"]: MODEL,
+            f"candidates[].{_FINISH_KEY}": FINISH,
+            **{f"usageMetadata.{key}": count(name) for name, key in wire.COUNTS.items()},
+        }
+    )
+    """What a chunk says beside its parts. Code takes it, for its ends and sums are no plain ones."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -278,7 +303,7 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
         return
     if chunk.keys().isdisjoint(_CHUNK_KEYS):
         raise unknown_event(chunk, "no candidates in it")
-    state.take_identity(chunk, id="responseId", model="modelVersion")
+    state.take_identity(chunk, **_IDENTITY)
     if "createTime" in chunk:
         state.identify(created=look_at_time(chunk, "createTime"))
         # Other values, and other spellings of a time, stay.
@@ -330,20 +355,23 @@ def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingStat
     if content:
         for part in _one_by_one(content, "parts"):
             yield from answer.part_deltas(part, state)
-        take_same(content, "role", "model")
+        if content.get("role") == "model":  # in every chunk
+            del content["role"]
+        else:
+            take_same(content, "role", "model")
     logprobs = take_logprobs(candidate) if "logprobsResult" in candidate else None
     if logprobs:
         yield ResponseDelta(logprobs=logprobs, choice=choice)
     if not _SIDES.isdisjoint(candidate):
         answer.note_sides(candidate, state)
-    is_word = type(candidate.get("finishReason")) is str
-    word = (take_string if is_word else _take_word)(candidate, "finishReason")
+    is_word = type(candidate.get(_FINISH_KEY)) is str
+    word = (take_string if is_word else _take_word)(candidate, _FINISH_KEY)
     if word and (
         answer.word is None or answer.word in _VAGUE_WORDS
     ):  # those before the last chunk say nothing yet
         answer.word = word
     elif word and word != answer.word:
-        candidate.setdefault("finishReason", word)
+        candidate.setdefault(_FINISH_KEY, word)
     if answer.word is not None and (answer.citations or answer.grounding or answer.ratings):
         for segment in answer.segments_beside():
             yield ResponseDelta(segment=segment, choice=choice)

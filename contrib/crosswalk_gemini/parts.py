@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import repeat
 from typing import Any, Final, TypeAlias
@@ -17,10 +17,13 @@ from crosswalk.plugins import (
     ContentFilterResult,
     ContentFilterSeverity,
     CountPaths,
+    FieldRow,
+    FieldTable,
     MappingState,
     Provenance,
     ResponseDelta,
     SafetyAnnotation,
+    Said,
     Segment,
     SegmentType,
     TokenLogprob,
@@ -220,7 +223,7 @@ class Answer:
     ratings: tuple[SafetyAnnotation, ...] = ()
     shown: set[Segment] = attrs.Factory(set)
 
-    def part_deltas(self, part: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
+    def part_deltas(self, part: dict[str, Any], state: MappingState) -> Iterable[ResponseDelta]:
         """Return the deltas of one part. A part of an unknown kind has none, and stays in the extensions.
 
         A signature belongs to the part that carries it. Text, reasoning and calls are streamed as deltas
@@ -231,42 +234,21 @@ class Answer:
         """
         if "text" not in part and part.keys().isdisjoint(wire.PARTS) and part.keys() - _SIGNATURE_KEYS:
             state.note_unknown_part()
-        thought = take_boolean(part, "thought")
-        text = take_string(part, "text")
-        if text:
-            self.is_thinking = bool(thought)
-        if text and thought:
-            yield ResponseDelta(reasoning_delta=text, choice=self.choice)
-        elif text:
-            self.said.append(text)
-            self.has_output = True
-            yield ResponseDelta(content_delta=text, choice=self.choice)
-        if part:  # most parts have no more
-            is_media = not part.keys().isdisjoint(wire.MEDIA)
-            yield from self._other_deltas(part, state, thought=bool(thought))
-            if thought and is_media:
-                return
-        if thought is not None and not text:
-            part["thought"] = thought  # nothing shows it
+        said = _PartSaid()
+        said.answer, said.choice = self, self.choice
+        if "thought" in part:
+            said.thought = take_boolean(part, "thought")
+        if "thoughtSignature" in part:
+            said.signature = accept_string(part, "thoughtSignature")
+        is_shown = said.thought and not part.keys().isdisjoint(wire.MEDIA)
+        PART.read(part, said, state)
+        if said.signature and not said.is_signed:
+            said.show(SegmentType.REASONING if said.thought else said.kind, "", said.sign())
+        if said.thought is not None and not said.has_text and not is_shown:
+            part["thought"] = said.thought  # nothing shows it
+        return said.deltas if said.error is None else said.speak()
 
-    def _other_deltas(
-        self, part: dict[str, Any], state: MappingState, *, thought: bool
-    ) -> Iterator[ResponseDelta]:
-        signature = accept_string(part, "thoughtSignature")
-        signature_field = {"signature": signature} if signature else {}
-        kind = SegmentType.REASONING if thought else SegmentType.TEXT
-        if "functionCall" in part and (call := take_object(part, "functionCall")) is not None:
-            kind = kind if thought else SegmentType.TOOL_CALL
-            for fragment in self._call_deltas(call, state):
-                yield ResponseDelta(tool_call_delta=fragment, choice=self.choice)
-        for segment in _segments(part, {"thought": True} if thought else {}, signature_field):
-            signature_field = {}
-            self.has_output = self.has_output or (segment.type is SegmentType.MEDIA and not thought)
-            yield ResponseDelta(segment=segment, choice=self.choice)
-        if signature_field:
-            yield ResponseDelta(segment=Segment(kind, "", signature_field), choice=self.choice)
-
-    def _call_deltas(self, call: dict[str, Any], state: MappingState) -> Iterator[ToolCallDelta]:
+    def call_deltas(self, call: dict[str, Any], state: MappingState) -> Iterator[ToolCallDelta]:
         """A whole call, or a fragment of one whose arguments are streamed (section 3).
 
         Raises:
@@ -355,33 +337,94 @@ class Answers(dict[int, Answer]):
         return answer
 
 
-def _segments(
-    part: dict[str, Any], thought_field: dict[str, Any], signature_field: dict[str, Any]
-) -> Iterator[Segment]:
-    """The parts that come whole: media and what the server's own tools did."""
-    for kind, (field, encoding) in wire.MEDIA.items():
-        if kind in part and (data := take_object(part, kind)) is not None:
-            file_metadata = {
-                ours: value
-                for name, ours in wire.MEDIA_FIELDS.items()
-                if (value := accept_string(data, name))
-            }
-            content = take_string(data, field) or ""
-            yield Segment(
-                SegmentType.MEDIA,
-                content,
-                {"encoding": encoding, **signature_field, **file_metadata, **thought_field},
-            )
-    for kind, (field, is_json) in wire.SERVER_TOOLS.items():
-        if kind in part and (item := take_object(part, kind)) is not None:
-            tool_input = take_object(item, field) if is_json else take_string(item, field)
-            content = (
-                tool_input or "" if isinstance(tool_input, str | None) else dump_json(tool_input).decode()
-            )
-            item.pop(field, None)
-            yield Segment(
-                SegmentType.TOOL_CALL, content, {"type": kind, **take_whole(item), **signature_field}
-            )
+class _PartSaid(Said):
+    """What a part says.
+
+    Attributes:
+        answer: the candidate.
+        thought: whether it is one, ``None`` if it does not say so.
+        signature: that of the part, or ``None``.
+        is_signed: whether a segment carries it.
+        has_text: whether it has a text.
+        kind: the type of an empty segment for the signature.
+    """
+
+    answer: Answer
+    thought: bool | None = None
+    signature: str | None = None
+    is_signed = False
+    has_text = False
+    kind = SegmentType.TEXT
+
+    def sign(self) -> dict[str, str]:
+        """The signature as metadata of a segment, which then carries it."""
+        self.is_signed = True
+        return {"signature": self.signature} if self.signature else {}
+
+    def show(self, kind: SegmentType, content: str, metadata: dict[str, Any]) -> None:
+        """Add a segment."""
+        self.deltas.append(ResponseDelta(segment=Segment(kind, content, metadata), choice=self.choice))
+
+
+def _take_text(part: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    text = take_string(part, key)
+    if not text:
+        return
+    said.has_text, answer = True, said.answer
+    answer.is_thinking = bool(said.thought)
+    if said.thought:
+        said.deltas.append(ResponseDelta(reasoning_delta=text, choice=said.choice))
+    else:
+        answer.said.append(text)
+        answer.has_output = True
+        said.deltas.append(ResponseDelta(content_delta=text, choice=said.choice))
+
+
+def _take_call(part: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    call = take_object(part, key)
+    if call is not None:
+        said.kind = SegmentType.TOOL_CALL
+        for fragment in said.answer.call_deltas(call, state):
+            said.deltas.append(ResponseDelta(tool_call_delta=fragment, choice=said.choice))
+
+
+def _take_media(part: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    data = take_object(part, key)
+    if data is None:
+        return
+    field, encoding = wire.MEDIA[key]
+    metadata: dict[str, Any] = {"encoding": encoding, **said.sign()}
+    for name, ours in wire.MEDIA_FIELDS.items():
+        if value := accept_string(data, name):
+            metadata[ours] = value
+    content = take_string(data, field) or ""
+    said.answer.has_output = said.answer.has_output or not said.thought
+    if said.thought:
+        metadata["thought"] = True
+    said.show(SegmentType.MEDIA, content, metadata)
+
+
+def _take_server_tool(part: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
+    item = take_object(part, key)
+    if item is None:
+        return
+    field, is_json = wire.SERVER_TOOLS[key]
+    tool_input = take_object(item, field) if is_json else take_string(item, field)
+    content = tool_input or "" if isinstance(tool_input, str | None) else dump_json(tool_input).decode()
+    item.pop(field, None)
+    said.show(SegmentType.TOOL_CALL, content, {"type": key, **take_whole(item), **said.sign()})
+
+
+PART: Final = FieldTable(
+    {
+        "text": FieldRow("text", _take_text),
+        "functionCall": FieldRow("tool_calls", _take_call),
+        **dict.fromkeys(wire.MEDIA, FieldRow("segments", _take_media)),
+        **dict.fromkeys(wire.SERVER_TOOLS, FieldRow("segments", _take_server_tool)),
+    },
+    at="candidates[].content.parts[]",
+)
+"""What a part says."""
 
 
 def _citation(item: dict[str, Any]) -> Citation:

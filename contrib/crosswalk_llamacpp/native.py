@@ -6,22 +6,29 @@ several streams with different ``index``. Each is a choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from itertools import chain
 from typing import Any, ClassVar
 
 from crosswalk.plugins import (
+    CREATED,
+    ID,
+    MODEL,
+    TEXT,
+    FieldRow,
+    FieldTable,
     FinishReason,
     MappingState,
     Provenance,
     Recognition,
     ResponseDelta,
-    TokenLogprob,
+    Said,
     Totals,
     UsageInfo,
-    accept_count,
     accept_logprobs,
     accept_object,
+    count,
     look_at,
     look_at_count,
     require_object,
@@ -38,12 +45,44 @@ _LONGEST = 1e15  # milliseconds: what a timedelta still holds
 _OLD_WORD_KEYS = ("stopped_limit", "stopped_word", "stopped_eos")
 """The three flags that gave the reason before ``stop_type``."""
 
-_COUNT_KEYS = ("tokens_evaluated", "tokens_predicted")
-_MARK_KEYS = frozenset({*_COUNT_KEYS, "generation_settings", "stop_type", *_OLD_WORD_KEYS})
+_COUNT_KEYS = {"prompt_tokens": "tokens_evaluated", "completion_tokens": "tokens_predicted"}
+_MARK_KEYS = frozenset({*_COUNT_KEYS.values(), "generation_settings", "stop_type", *_OLD_WORD_KEYS})
 _ANSWER_KEYS = _MARK_KEYS | {
     *("completion_probabilities", "content", "has_new_line", "id_slot", "index", "model", "prompt"),
     *("prompt_progress", "stop", "stopping_word", "timings", "tokens", "tokens_cached", "truncated"),
 }
+
+
+def _take_logprobs(answer: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Take the tokens with their log probabilities. Probabilities after sampling stay in the extensions."""
+    items = answer[key]
+    if type(items) is list and any(type(item) is dict and "token" not in item for item in items):
+        return  # old versions have a shape of their own
+    said.logprobs = accept_logprobs(answer, key)
+
+
+def _take_stop(answer: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    if take_boolean(answer, key):
+        said.finish = ""
+        if answer.get("stop_type") is None:
+            answer[key] = True  # nothing else shows that it ended here
+
+
+def _take_word(answer: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    if said.finish is not None:
+        said.finish = take_string(answer, key) or ""
+
+
+def _look_at_flag(answer: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Look at an old flag, which stays: only one of them can be the word."""
+    if said.finish is not None and (is_set := take_boolean(answer, key)) is not None:
+        answer[key] = is_set
+        if is_set and not said.finish:
+            said.finish = key
+
+
+def _look_at_timings(answer: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    note_duration(answer, said.choice, state)
 
 
 class NativeDialect:
@@ -55,13 +94,27 @@ class NativeDialect:
     """
 
     message_paths: ClassVar[tuple[str, ...]] = ("*",)
-    text_paths: ClassVar[tuple[str, ...]] = ("content",)
     pieces: ClassVar[tuple[str, ...]] = (
         "tokens",
         "completion_probabilities",
         "choices[].tokens",
         "choices[].completion_probabilities",
     )
+    fields = FieldTable(
+        {
+            "content": TEXT,
+            "completion_probabilities": FieldRow("logprobs", _take_logprobs),
+            "id": ID,
+            "model": MODEL,
+            "created": CREATED,
+            "stop": FieldRow("finish_reason", _take_stop),
+            "stop_type": FieldRow("finish_reason", _take_word),
+            **dict.fromkeys(_OLD_WORD_KEYS, FieldRow("finish_reason", _look_at_flag)),
+            "timings": FieldRow("metadata.request_duration", _look_at_timings),
+            **{key: count(name) for name, key in _COUNT_KEYS.items()},
+        }
+    )
+    text_paths = fields.text_paths
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         "eos": FinishReason.STOP,
         "word": FinishReason.STOP,
@@ -84,37 +137,27 @@ class NativeDialect:
         is_answer = type(first_answer.get("content")) is str or type(first_answer.get("timings")) is dict
         return Recognition.POSSIBLE if is_answer and names <= _ANSWER_KEYS else Recognition.NO
 
-    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The text of each answer in *event*, and its end, if it is its last event."""
-        for number, item in enumerate(_answers(event)):
-            answer = require_object(item, f"[{number}]" if item is not event else "the event")
-            if answer.get("error"):
-                yield take_error(answer)
-                continue
-            if answer.keys().isdisjoint(_ANSWER_KEYS) and _names(answer).isdisjoint(_ANSWER_KEYS):
-                raise unknown_event(answer, "no field of an answer in it")
-            choice = take_count(answer, "index")
-            if choice is None:
-                choice = number
-            state.begin(choice)
-            yield from self._deltas(answer, choice, state)
-            answer["index"] = choice  # identifies the residue
+        if type(event) is not list:
+            return self._deltas(require_object(event), 0, state)
+        answers = ((number, require_object(item, f"[{number}]")) for number, item in enumerate(event))
+        return chain.from_iterable(self._deltas(answer, number, state) for number, answer in answers)
 
-    def _deltas(self, answer: dict[str, Any], choice: int, state: MappingState) -> Iterator[ResponseDelta]:
-        content = take_string(answer, "content")
-        logprobs = _logprobs(answer)
-        if content or logprobs:
-            yield ResponseDelta(content_delta=content or None, logprobs=logprobs, choice=choice)
-        state.take_identity(answer)
-        # The last event only has the fields that the client requested, which may exclude this one.
-        has_stop = "stop" in answer
-        if not has_stop or take_boolean(answer, "stop"):
-            word = take_string(answer, "stop_type")
-            if word is None:
-                word = _old_word(answer)
-                if has_stop:
-                    answer["stop"] = True  # nothing else shows that it ended here
-            yield ResponseDelta(raw_finish_reason=word, choice=choice)
+    def _deltas(self, answer: dict[str, Any], number: int, state: MappingState) -> Iterable[ResponseDelta]:
+        if answer.get("error"):
+            return (take_error(answer),)
+        if answer.keys().isdisjoint(_ANSWER_KEYS) and _names(answer).isdisjoint(_ANSWER_KEYS):
+            raise unknown_event(answer, "no field of an answer in it")
+        choice = take_count(answer, "index")
+        said = Said()
+        said.choice = number if choice is None else choice
+        if "stop" not in answer:  # the last event only has the fields that the client requested
+            said.finish = ""
+        state.begin(said.choice)
+        self.fields.read(answer, said, state)
+        answer["index"] = said.choice  # identifies the residue
+        return said.speak()
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """The reason for a ``stop_type`` (section 4)."""
@@ -125,23 +168,24 @@ class NativeDialect:
         usage, is_sum = None, False
         counted_answers = []
         for answer in _answers(event):
-            note_duration(answer, answer.get("index") or 0, state)
-            sent_counts = {
-                name: count for name in _COUNT_KEYS if (count := accept_count(answer, name)) is not None
-            }
-            cached_count = cached_tokens(answer) if sent_counts else None
+            sent_counts = self.fields.accept_counts(answer)
+            if not sent_counts:
+                continue
+            counted_answers.append((answer, sent_counts))
+            cached_count = cached_tokens(answer)
             counts = state.usage_info(*map(sent_counts.get, _COUNT_KEYS), cached_tokens=cached_count)
-            if counts is not None:
-                counted_answers.append((answer, sent_counts))
-                # It has its number, unless its counts alone are shown here, or all as it was sent. The last event of an
-                # answer has its prompt.
-                choice = answer.get("index") or 0
-                usage = state.own(Totals).add(choice, look_at(answer, "prompt", str), counts, state)
-                is_sum = usage is not counts
+            assert counts is not None, "a count makes a report"
+            # It has its number, unless its counts alone are shown here, or all as it was sent. The last event of an
+            # answer has its prompt.
+            choice = answer.get("index") or 0
+            usage = state.own(Totals).add(choice, look_at(answer, "prompt", str), counts, state)
+            is_sum = usage is not counts
         if is_sum:
             # The part of this answer stays in the extensions.
             for answer, sent_counts in counted_answers:
-                answer.update(sent_counts)
+                answer.update(
+                    {key: sent_counts[name] for name, key in _COUNT_KEYS.items() if name in sent_counts}
+                )
         return usage
 
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
@@ -162,21 +206,6 @@ def _answers(event: Any) -> list[Any]:
 def _names(answer: dict[str, Any]) -> set[str]:
     """Return the names of its fields. A client can request only ``timings/predicted_n``."""
     return {name.partition("/")[0] for name in answer}
-
-
-def _old_word(answer: dict[str, Any]) -> str:
-    """Return the flag that is set, or ``""``."""
-    flags = {name: flag for name in _OLD_WORD_KEYS if (flag := take_boolean(answer, name)) is not None}
-    answer.update(flags)  # only one of them can be the word
-    return next((name for name, flag in flags.items() if flag), "")
-
-
-def _logprobs(answer: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:
-    """Take the tokens with their log probabilities. Probabilities after sampling stay in the extensions."""
-    items = answer.get("completion_probabilities")
-    if type(items) is list and any(type(item) is dict and "token" not in item for item in items):
-        return None  # old versions have a shape of their own
-    return accept_logprobs(answer, "completion_probabilities")
 
 
 def timings_of(event: dict[str, Any]) -> dict[str, Any]:

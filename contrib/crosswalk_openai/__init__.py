@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,11 +17,13 @@ from crosswalk.plugins import (
     ContentFilterSeverity,
     Echo,
     ErrorInfo,
+    FieldRow,
     MappingState,
     OpenAIChatDialect,
     Recognition,
     ResponseDelta,
     SafetyAnnotation,
+    Said,
     Segment,
     SegmentType,
     VendorErrors,
@@ -35,6 +37,7 @@ from crosswalk.plugins import (
     leave_mistyped,
     look_at,
     look_at_count,
+    take_content,
     take_object,
     take_objects,
     take_same,
@@ -44,7 +47,7 @@ from crosswalk.plugins import (
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
 
-__all__ = ["ChatDialect", "OpenAI", "plugin"]
+__all__ = ["SOURCE_KEYS", "ChatDialect", "OpenAI", "plugin"]
 
 
 # --------------------------------------------------------------------------------- dialect
@@ -67,53 +70,8 @@ _METADATA_KEYS = {"signature": "signature", "data": "encrypted"}
 _PLAIN_KEYS = ("reasoning", "reasoning_content")
 
 
-class ChatDialect(OpenAIChatDialect):
-    """The hooks for a server that speaks OpenAI's dialect, with annotations, audio and images as segments."""
-
-    text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
-    cumulative: ClassVar[tuple[str, ...]] = ("choices[].delta.reasoning_details[].format",)
-
-    if TYPE_CHECKING:  # none of them leaves an error to the general rules
-
-        def map_error(self, status: int | None, body: Any) -> ErrorInfo:
-            """See the dialect."""
-
-    def choice_deltas(
-        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
-    ) -> Iterable[ResponseDelta]:
-        """Return the deltas of one choice: its reasoning in the order of its details or blocks, then the others."""
-        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
-        if type(part.get("content")) is list:
-            deltas = chain(_take_reasoning(part["content"], index), deltas)
-        return _take_details(part, index, state, deltas) if "reasoning_details" in part else deltas
-
-    def spell(self, event: dict[str, Any]) -> None:
-        """See the dialect: the details of reasoning get their opaque values and, where one of them has it all, its text."""
-        for choice in event.get("choices", ()):
-            part = choice.get("message") or choice.get("delta") or {}
-            details = part.get("reasoning_details") or ()
-            for detail in details:
-                if _METADATA_KEYS["data"] in detail:
-                    detail["data"] = detail.pop(_METADATA_KEYS["data"])
-            text_details = [detail for detail in details if detail.get("type") in _TEXT_KEYS]
-            if len(text_details) == 1 and "reasoning_content" in part:
-                text_details[0][_TEXT_KEYS[text_details[0]["type"]]] = part["reasoning_content"]
-        super().spell(event)
-
-    def segments(self, part: dict[str, Any], choice: int, state: MappingState) -> Iterator[Segment]:
-        """Return the segments of a message or delta other than text and tool calls."""
-        for name, reader in _SEGMENTS.items():
-            if name in part:
-                if part[name] is None:
-                    del part[name]
-                else:
-                    yield from reader(part)
-
-
-def _take_details(
-    part: dict[str, Any], choice: int, state: MappingState, others: Iterable[ResponseDelta]
-) -> Iterator[ResponseDelta]:
-    """Return the reasoning of a message or delta in the order of its ``reasoning_details``, then the deltas *others*.
+def _take_details(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Say the reasoning of a message or delta in the order of its ``reasoning_details``.
 
     An opaque value, which must be sent back, is a segment. If the details have text, that text counts. The
     same text under a plain name is taken, and another one stays.
@@ -121,27 +79,23 @@ def _take_details(
     Raises:
         WireTypeError: a detail, its type, text or opaque value has another type than the API promises.
     """
-    sent_details = take_objects(part, "reasoning_details")
+    sent_details = take_objects(part, key)
     details = [_take_detail(detail) for detail in sent_details]
     sent_details[:] = filter(None, sent_details)
     text_of_details = "".join(text or "" for text, _ in details)
-    extra_fields: dict[str, Any] = {}
     is_repeated = False
     if text_of_details:
-        names = {"reasoning_details", *(name for name in _PLAIN_KEYS if part.get(name) == text_of_details)}
-        is_repeated = state.own(Echo).is_repeated(names, text_of_details, choice, state)
-        extra_fields = {
-            name: part.pop(name) for name in _PLAIN_KEYS if part.get(name) not in (None, "", text_of_details)
-        }
+        said.reasoning = ""  # the plain names say no other
+        names = {key, *(name for name in _PLAIN_KEYS if part.get(name) == text_of_details)}
+        is_repeated = state.own(Echo).is_repeated(names, text_of_details, said.choice, state)
         for name in _PLAIN_KEYS:
-            part.pop(name, None)
+            if part.get(name) in (None, "", text_of_details):
+                part.pop(name, None)
     for text, opaque_segment in details:
         if text and not is_repeated:
-            yield ResponseDelta(reasoning_delta=text, choice=choice)
+            said.first.append(ResponseDelta(reasoning_delta=text, choice=said.choice))
         if opaque_segment:
-            yield ResponseDelta(segment=opaque_segment, choice=choice)
-    yield from others
-    part.update(extra_fields)
+            said.first.append(ResponseDelta(segment=opaque_segment, choice=said.choice))
 
 
 def _take_detail(detail: dict[str, Any]) -> tuple[str | None, Segment | None]:
@@ -167,8 +121,14 @@ def _take_detail(detail: dict[str, Any]) -> tuple[str | None, Segment | None]:
     return text, Segment(SegmentType.REASONING, "", metadata)
 
 
-def _take_reasoning(content: list[Any], choice: int) -> Iterator[ResponseDelta]:
-    """Take the blocks of the type ``reasoning`` from a list of content, as Databricks sends them, with their signatures."""
+def _take_content(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Take the text, and first the blocks of the type ``reasoning``, as Databricks sends them, with their signatures."""
+    if type(part[key]) is list:
+        said.first += _reasoning_of(part[key], said.choice)
+    take_content(part, key, said, state)
+
+
+def _reasoning_of(content: list[Any], choice: int) -> Iterator[ResponseDelta]:
     for block in content:
         if (
             type(block) is not dict
@@ -216,6 +176,9 @@ class _Sources:
     def __init__(self) -> None:
         self.urls: list[str] = []
         self.titles: dict[str | None, str | None] = {}
+
+
+SOURCE_KEYS = ("search_results", "citations")
 
 
 def take_sources(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
@@ -277,7 +240,47 @@ def _image_segments(part: dict[str, Any]) -> Iterator[Segment]:
             yield Segment(SegmentType.MEDIA, url, {"type": "image"})
 
 
-_SEGMENTS = {"annotations": _citations, "audio": _audio_segments, "images": _image_segments}
+def _shown(reader: Callable[[dict[str, Any]], Iterable[Segment]]) -> FieldRow:
+    """The row of values that are segments, as *reader* returns them."""
+
+    def take(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        said.deltas += [ResponseDelta(segment=segment, choice=said.choice) for segment in reader(part)]
+
+    return FieldRow("segments", take, silent=(None, []))
+
+
+class ChatDialect(OpenAIChatDialect):
+    """The hooks for a server that speaks OpenAI's dialect, with annotations, audio and images as segments."""
+
+    text_paths: ClassVar[tuple[str, ...]] = OpenAIChatDialect.text_paths
+    cumulative: ClassVar[tuple[str, ...]] = ("choices[].delta.reasoning_details[].format",)
+
+    part_rows: ClassVar[Mapping[str, FieldRow]] = {
+        "reasoning_details": FieldRow("reasoning", _take_details),
+        **OpenAIChatDialect.part_rows,
+        "content": FieldRow("text", _take_content, "text", (None,)),
+        "annotations": _shown(_citations),
+        "audio": _shown(_audio_segments),
+        "images": _shown(_image_segments),
+    }
+
+    if TYPE_CHECKING:  # none of them leaves an error to the general rules
+
+        def map_error(self, status: int | None, body: Any) -> ErrorInfo:
+            """See the dialect."""
+
+    def spell(self, event: dict[str, Any]) -> None:
+        """See the dialect: the details of reasoning get their opaque values and, where one of them has it all, its text."""
+        for choice in event.get("choices", ()):
+            part = choice.get("message") or choice.get("delta") or {}
+            details = part.get("reasoning_details") or ()
+            for detail in details:
+                if _METADATA_KEYS["data"] in detail:
+                    detail["data"] = detail.pop(_METADATA_KEYS["data"])
+            text_details = [detail for detail in details if detail.get("type") in _TEXT_KEYS]
+            if len(text_details) == 1 and "reasoning_content" in part:
+                text_details[0][_TEXT_KEYS[text_details[0]["type"]]] = part["reasoning_content"]
+        super().spell(event)
 
 
 # ------------------------------------------------------------------------ crosswalk openai
@@ -286,103 +289,25 @@ _SEGMENTS = {"annotations": _citations, "audio": _audio_segments, "images": _ima
 # Facts: provider document "OpenAI Chat Completions". The look-alikes of other services are in ``lookalikes``.
 
 
-_VERDICT_KEYS = {"prompt_filter_results", "prompt_annotations", "moderation"}
-
-
-class OpenAI(ChatDialect):
-    """The hooks for OpenAI's and Azure OpenAI's chat and completions."""
-
-    title: ClassVar[str] = "OpenAI Chat Completions"
-    model_classes: ClassVar[str | None] = "crosswalk_openai:models/openai.toml"
-    documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
-    access: ClassVar[Access | None] = Access.by_name("https://api.openai.com/v1", "OPENAI")
-    # Its reasoning models refuse ``max_tokens``.
-    style: ClassVar[Mapping[str, Any]] = {
-        "options": {"max_tokens": "max_completion_tokens"},
-        "refusal": True,
-        "null_content": False,  # servers that copy its API check for a text
-    }
-    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {"web_search": {}}  # an option of the request
-    batch_file: ClassVar[BatchFile | None] = BatchFile()
-    call_ids: ClassVar[CallIds | None] = CallIds(maximum=40)
-    way_back: ClassVar[WayBack] = WayBack(
-        takes_custom_calls=True, takes_media=("audio_id",), shows_pictures=True, names_speakers=True
-    )
-    call_names: ClassVar[str | None] = "[a-zA-Z0-9_-]{1,64}"
-    endpoints: ClassVar[tuple[str, ...]] = (
-        *ChatDialect.endpoints,
-        "/openai/deployments/{deployment}/chat/completions",
-        "/openai/deployments/{deployment}/completions",
-    )
-    speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
-    is_original: ClassVar[bool] = True
-    errors: ClassVar[VendorErrors | None] = VendorErrors(__name__, "openai")
-    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
-    timestamp_key: ClassVar[str | None] = "obfuscation"
-    # OpenAI's padding, and the verdicts of Azure's filters (sections 3 and 8).
-    marks: ClassVar[tuple[str, ...]] = (
-        "obfuscation",
-        "prompt_filter_results",
-        "choices[].content_filter_results",
-    )
-
-    @hookimpl
-    def build_request(self, request: ChatRequest) -> HTTPRequest:
-        """See the hook ``build_request``."""
-        from crosswalk.plugins import OPENAI_CHAT
-
-        return self.built(request, table=OPENAI_CHAT)
-
-    def recognizes(self, event: Any) -> Recognition:
-        """See the hook ``recognizes``: only Azure has an inner error."""
-        error = event.get("error") if isinstance(event, dict) else None
-        if isinstance(error, dict) and isinstance(error.get("innererror"), dict):
-            return Recognition.CERTAIN
-        return super().recognizes(event)
-
-    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """See the hook ``map_delta``: verdicts on the prompt come first, OpenAI's moderation last."""
-        deltas = super().map_delta(event, state)
-        if type(event) is not dict:
-            return deltas
-        if event.get("object") == "":
-            del event[
-                "object"
-            ]  # as their empty id and model, it carries no information in Azure's chunks of verdicts
-        if _VERDICT_KEYS.isdisjoint(event):
-            return deltas
-        return chain(prompt_verdicts(event, state), deltas, moderation_verdicts(event))
-
-    def choice_deltas(
-        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
-    ) -> Iterable[ResponseDelta]:
-        """Return the deltas of one choice, then the verdict of the filter, which may be its only delta (section 8)."""
-        if "finish_details" in choice and choice.get("finish_reason") is None:
-            details = take_object(choice, "finish_details") or {}
-            choice["finish_reason"] = take_string(details, "type")
-        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
-        if choice.get("content_filter_results"):
-            return chain(deltas, _verdict(choice, {"target": "completion"}, index, state))
-        return deltas
-
-    def spell(self, event: dict[str, Any]) -> None:
-        """See the dialect. A word of the first models that read images is written to their path."""
-        super().spell(event)
-        for choice in event.get("choices", ()):
-            if choice.get("finish_reason") == "max_tokens":
-                choice["finish_details"] = {"type": choice.pop("finish_reason")}
-
-
 # Verdicts of moderation: Azure's content filters and OpenAI's own (sections 2 and 8). They stay completely in the
 # extensions. A verdict above harmless is also a segment, which is easier to find.
 
 
-def prompt_verdicts(event: dict[str, Any], state: MappingState) -> Iterator[ResponseDelta]:
-    """Take the verdicts on each prompt. Older versions of the API send ``prompt_annotations``."""
-    for key in ("prompt_filter_results", "prompt_annotations"):
-        for result in accept_objects(event, key):
-            index = look_at(result, "prompt_index", int) or 0
-            yield from _verdict(result, {"target": "prompt", "prompt_index": index}, 0, state)
+def _take_prompt_verdicts(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    for result in accept_objects(event, key):
+        index = look_at(result, "prompt_index", int) or 0
+        said.first += _verdict(result, {"target": "prompt", "prompt_index": index}, 0, state)
+
+
+def _take_verdict(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Say the verdict of the filter last. It may be the only delta of its choice (section 8)."""
+    if choice[key]:
+        said.last = chain(said.last, _verdict(choice, {"target": "completion"}, said.choice, state))
+
+
+def _take_finish_details(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    if choice.get("finish_reason") is None:
+        said.finish = take_string(take_object(choice, key) or {}, "type") or None
 
 
 class _Said(dict[tuple[Any, ...], tuple[Annotation, ...]]):
@@ -426,15 +351,88 @@ def _findings(results: dict[str, Any], state: MappingState) -> Iterator[Annotati
                     yield CitationRef(source=look_at(citation, "URL", str))
 
 
-def moderation_verdicts(event: dict[str, Any]) -> Iterator[ResponseDelta]:
-    """Return the findings of OpenAI's moderation in the input and in the output."""
-    moderation = accept_object(event, "moderation") or {}
+def _take_moderation(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Say the findings of OpenAI's moderation in the input and in the output."""
+    said.last = chain(said.last, _findings_of(accept_object(event, key) or {}))
+
+
+def _findings_of(moderation: dict[str, Any]) -> Iterator[ResponseDelta]:
     for side, target in (("input", "prompt"), ("output", "completion")):
         for result in accept_objects(accept_object(moderation, side) or {}, "results"):
             if look_at(result, "flagged", bool):
                 categories = accept_object(result, "categories") or {}
                 annotations = [SafetyAnnotation(name) for name, is_so in categories.items() if is_so is True]
                 yield ResponseDelta(segment=Segment(SegmentType.SAFETY, "", {"target": target}, annotations))
+
+
+class OpenAI(ChatDialect):
+    """The hooks for OpenAI's and Azure OpenAI's chat and completions."""
+
+    title: ClassVar[str] = "OpenAI Chat Completions"
+    model_classes: ClassVar[str | None] = "crosswalk_openai:models/openai.toml"
+    documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/chat"
+    access: ClassVar[Access | None] = Access.by_name("https://api.openai.com/v1", "OPENAI")
+    # Its reasoning models refuse ``max_tokens``.
+    style: ClassVar[Mapping[str, Any]] = {
+        "options": {"max_tokens": "max_completion_tokens"},
+        "refusal": True,
+        "null_content": False,  # servers that copy its API check for a text
+    }
+    hosted_tools: ClassVar[Mapping[str, Mapping[str, Any]]] = {"web_search": {}}  # an option of the request
+    batch_file: ClassVar[BatchFile | None] = BatchFile()
+    call_ids: ClassVar[CallIds | None] = CallIds(maximum=40)
+    way_back: ClassVar[WayBack] = WayBack(
+        takes_custom_calls=True, takes_media=("audio_id",), shows_pictures=True, names_speakers=True
+    )
+    call_names: ClassVar[str | None] = "[a-zA-Z0-9_-]{1,64}"
+    endpoints: ClassVar[tuple[str, ...]] = (
+        *ChatDialect.endpoints,
+        "/openai/deployments/{deployment}/chat/completions",
+        "/openai/deployments/{deployment}/completions",
+    )
+    speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
+    is_original: ClassVar[bool] = True
+    errors: ClassVar[VendorErrors | None] = VendorErrors(__name__, "openai")
+    text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
+    timestamp_key: ClassVar[str | None] = "obfuscation"
+    # OpenAI's padding, and the verdicts of Azure's filters (sections 3 and 8).
+    event_rows: ClassVar[Mapping[str, FieldRow]] = {
+        **ChatDialect.event_rows,
+        "prompt_filter_results": FieldRow("segments", _take_prompt_verdicts),
+        "prompt_annotations": FieldRow("segments", _take_prompt_verdicts),  # of older versions
+        "moderation": FieldRow("segments", _take_moderation),
+    }
+    choice_rows: ClassVar[Mapping[str, FieldRow]] = {
+        "finish_details": FieldRow("finish_reason", _take_finish_details),
+        **ChatDialect.choice_rows,
+        "content_filter_results": FieldRow("segments", _take_verdict),
+    }
+    marks: ClassVar[tuple[str, ...]] = (
+        "obfuscation",
+        "prompt_filter_results",
+        "choices[].content_filter_results",
+    )
+
+    @hookimpl
+    def build_request(self, request: ChatRequest) -> HTTPRequest:
+        """See the hook ``build_request``."""
+        from crosswalk.plugins import OPENAI_CHAT
+
+        return self.built(request, table=OPENAI_CHAT)
+
+    def recognizes(self, event: Any) -> Recognition:
+        """See the hook ``recognizes``: only Azure has an inner error."""
+        error = event.get("error") if isinstance(event, dict) else None
+        if isinstance(error, dict) and isinstance(error.get("innererror"), dict):
+            return Recognition.CERTAIN
+        return super().recognizes(event)
+
+    def spell(self, event: dict[str, Any]) -> None:
+        """See the dialect. A word of the first models that read images is written to their path."""
+        super().spell(event)
+        for choice in event.get("choices", ()):
+            if choice.get("finish_reason") == "max_tokens":
+                choice["finish_details"] = {"type": choice.pop("finish_reason")}
 
 
 plugin = OpenAI()

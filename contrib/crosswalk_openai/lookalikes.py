@@ -17,12 +17,14 @@ from crosswalk.plugins import (
     BatchFile,
     CallIds,
     CitationRef,
+    FieldRow,
     FinishReason,
     MappingState,
     Names,
     Provenance,
     Recognition,
     ResponseDelta,
+    Said,
     Segment,
     SegmentType,
     TokenLogprob,
@@ -36,11 +38,12 @@ from crosswalk.plugins import (
     error_delta,
     is_number,
     leave_mistyped,
+    take_content,
     take_objects,
     take_same,
     take_string,
 )
-from crosswalk_openai import NO_REASONING, ChatDialect, take_sources
+from crosswalk_openai import NO_REASONING, SOURCE_KEYS, ChatDialect, take_sources
 from crosswalk_openai.lmstudio import FAMILIES, OwnEvent, lifted, lmstudio_deltas, lmstudio_usage
 from crosswalk_openai.mistral import BODY, STREAM_EVENT_TYPES, conversation_deltas, reference
 
@@ -163,6 +166,15 @@ class Groq(ChatDialect):
         return super().usage_info(usage, state)
 
 
+def _take_last_sources(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    said.last = chain(said.last, take_sources(event, state))
+
+
+def _take_end(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Take the finish word. An empty one ends a choice that has a tool call."""
+    said.finish = take_string(choice, key) or ("" if said.calls else None)
+
+
 class XAI(ChatDialect):
     """OpenAI's dialect as xAI speaks it. Reasoning tokens are not part of the completion tokens."""
 
@@ -177,20 +189,15 @@ class XAI(ChatDialect):
         **ChatDialect.finish_reasons,
         "": FinishReason.STOP,
     }
+    event_rows: ClassVar[Mapping[str, FieldRow]] = {
+        **ChatDialect.event_rows,
+        **dict.fromkeys(SOURCE_KEYS, FieldRow("segments", _take_last_sources)),
+    }
+    choice_rows: ClassVar[Mapping[str, FieldRow]] = {
+        **ChatDialect.choice_rows,
+        "finish_reason": FieldRow("finish_reason", _take_end, silent=(None,)),
+    }
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
-
-    def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """See the hook ``map_delta``. The sources come with the last event."""
-        return chain(super().map_delta(event, state), take_sources(event, state))
-
-    def choice_deltas(
-        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
-    ) -> Iterable[ResponseDelta]:
-        """Read one choice. An empty finish reason ends it if it has a tool call."""
-        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
-        if choice.get("finish_reason") == "" and part.get("tool_calls"):
-            return chain(deltas, (ResponseDelta(raw_finish_reason="", choice=index),))
-        return deltas
 
     def usage_info(self, usage: dict[str, Any], state: MappingState) -> UsageInfo | None:
         """Read a usage object. The total shows whether the completion tokens include the reasoning tokens."""
@@ -218,6 +225,11 @@ class _Done:
     is_so = False
 
 
+def _take_first_sources(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Say the sources first: they were found before the text was written."""
+    said.first += take_sources(event, state)
+
+
 class Perplexity(ChatDialect):
     """OpenAI's dialect as Perplexity speaks it. Each chunk has a delta and the whole message so far."""
 
@@ -238,6 +250,10 @@ class Perplexity(ChatDialect):
     speaks: ClassVar[tuple[str, ...]] = ("openai_responses",)
     way_back: ClassVar[WayBack] = WayBack(shows_pictures=True, moves_system=True, names_speakers=True)
     endpoints: ClassVar[tuple[str, ...]] = ("/chat/completions", "/v1/sonar")
+    event_rows: ClassVar[Mapping[str, FieldRow]] = {
+        **ChatDialect.event_rows,
+        **dict.fromkeys(SOURCE_KEYS, FieldRow("segments", _take_first_sources)),
+    }
     marks: ClassVar[tuple[str, ...]] = ("usage.search_context_size",)
     cumulative: ClassVar[tuple[str, ...]] = (
         *ChatDialect.cumulative,
@@ -264,17 +280,14 @@ class Perplexity(ChatDialect):
         return with_forced_sentences_named(http_request)
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
-        """See the hook ``map_delta``. The sources were found before the text was written.
+        """See the hook ``map_delta``. There is no ``[DONE]``.
 
-        There is no ``[DONE]``. The chunk marked as the last one ends the answer, and later bytes belong to another answer.
+        The chunk marked as the last one ends the answer, and later bytes belong to another answer.
         """
         if state.own(_Done).is_so:
             raise TrailingContentError("a second answer has begun")
-        deltas = super().map_delta(event, state)
-        if type(event) is not dict:
-            return deltas
-        state.own(_Done).is_so = event.get("object") == "chat.completion.done"
-        return chain(take_sources(event, state), deltas)
+        state.own(_Done).is_so = type(event) is dict and event.get("object") == "chat.completion.done"
+        return super().map_delta(event, state)
 
     def rest_of_other_part(
         self, other: dict[str, Any], part: dict[str, Any], choice: int, state: MappingState
@@ -303,6 +316,21 @@ class Perplexity(ChatDialect):
                     choice["delta"] = {"role": "assistant", "content": ""}
 
 
+def _take_scores(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Take the log probabilities of a choice. A chunk has that of its one token."""
+    scores = choice[key]
+    if is_number(scores):
+        if said.text and not said.whole:
+            said.logprobs = (TokenLogprob(said.text, choice.pop(key)),)
+        return
+    tops = None
+    if type(scores) is dict and scores.get("tokens") and type(scores.get("top_logprobs")) is dict:
+        tops = scores.pop("top_logprobs")  # not by token: they stay
+    said.logprobs = said.dialect.logprobs(choice, said.text)
+    if tops is not None:
+        scores["top_logprobs"] = tops
+
+
 class Together(ChatDialect):
     """OpenAI's dialect as Together speaks it. Its log probabilities have two more shapes."""
 
@@ -321,24 +349,10 @@ class Together(ChatDialect):
     }
     text_paths: ClassVar[tuple[str, ...]] = ChatDialect.text_paths
 
-    def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
-        """Read the log probabilities of a choice. A chunk has that of its one token."""
-        sent_logprobs = choice.get("logprobs")
-        if is_number(sent_logprobs):
-            if not content or "message" in choice:
-                return None
-            del choice["logprobs"]
-            return (TokenLogprob(content, sent_logprobs),)
-        if not (
-            type(sent_logprobs) is dict
-            and sent_logprobs.get("tokens")
-            and type(sent_logprobs.get("top_logprobs")) is dict
-        ):
-            return super().logprobs(choice, content)
-        top_logprobs = sent_logprobs.pop("top_logprobs")  # not by token: they stay
-        token_logprobs = super().logprobs(choice, content)
-        sent_logprobs["top_logprobs"] = top_logprobs
-        return token_logprobs
+    choice_rows: ClassVar[Mapping[str, FieldRow]] = {
+        **ChatDialect.choice_rows,
+        "logprobs": FieldRow("logprobs", _take_scores, silent=(None,)),
+    }
 
 
 class Fireworks(ChatDialect):
@@ -499,6 +513,12 @@ class Moonshot(ChatDialect):
         return any(type(choice.get("usage")) is dict for choice in choices)
 
 
+def _take_failure(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    if choice[key]:
+        failure = error_delta(said.dialect.map_error(None, choice.pop(key)))
+        said.last = chain(said.last, (failure,))
+
+
 class OpenRouter(ChatDialect):
     """OpenAI's dialect as OpenRouter speaks it for every provider. Answers with status 200 may contain an error."""
 
@@ -515,6 +535,10 @@ class OpenRouter(ChatDialect):
     usage_details: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **ChatDialect.usage_details,
         "web_search_requests": ("server_tool_use.web_search_requests",),
+    }
+    choice_rows: ClassVar[Mapping[str, FieldRow]] = {
+        **ChatDialect.choice_rows,
+        "error": FieldRow("error", _take_failure),
     }
     # Every provider behind it takes these ids except Mistral, for which it changes them.
     call_ids: ClassVar[CallIds | None] = CallIds(pattern="[a-zA-Z0-9_-]+", maximum=40)
@@ -536,14 +560,13 @@ class OpenRouter(ChatDialect):
 
         return self.built(request, more=add_details, reasoning=None, rows=OPENROUTERS_ROWS)
 
-    def choice_deltas(
-        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
-    ) -> Iterable[ResponseDelta]:
-        """Yield the deltas of one choice, then its error."""
-        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
-        if choice.get("error"):
-            return chain(deltas, (error_delta(self.map_error(None, choice.pop("error"))),))
-        return deltas
+
+def _take_chunks(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Take the content: a text, or chunks in an order with thinking and references."""
+    if type(part[key]) is list:
+        said.first += _chunks(part, said.choice, state)
+    else:
+        take_content(part, key, said, state)
 
 
 class Mistral(ChatDialect):
@@ -581,6 +604,10 @@ class Mistral(ChatDialect):
     )
     timestamp_key: ClassVar[str | None] = "p"
     pieces: ClassVar[tuple[str, ...]] = (*ChatDialect.pieces, "choices[].delta.content")
+    part_rows: ClassVar[Mapping[str, FieldRow]] = {
+        **ChatDialect.part_rows,
+        "content": FieldRow("text", _take_chunks, "text", (None,)),
+    }
     marks: ClassVar[tuple[str, ...]] = (
         "usage.prompt_audio_seconds",
         *(
@@ -620,20 +647,11 @@ class Mistral(ChatDialect):
         """See the hook ``map_delta``."""
         if not _is_of_conversation(event):
             return super().map_delta(event, state)
-        return conversation_deltas(
-            event, state, lambda entry, entry_state: _chunks(entry, 0, entry_state, ())
-        )
+        return conversation_deltas(event, state, lambda entry, entry_state: _chunks(entry, 0, entry_state))
 
     def map_finish_reason(self, reason: str, state: MappingState) -> FinishReason | None:
         """See the hook ``map_finish_reason``. A conversation has no word for the end of its answer."""
         return FinishReason.STOP if reason == "" else super().map_finish_reason(reason, state)
-
-    def choice_deltas(
-        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
-    ) -> Iterable[ResponseDelta]:
-        """Yield the deltas of one choice: its content in order, then the other fields."""
-        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
-        return _chunks(part, index, state, deltas) if type(part.get("content")) is list else deltas
 
     def tool_call(
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
@@ -651,10 +669,8 @@ def _is_of_conversation(event: Any) -> bool:
     return event.get("object") == BODY if kind is None else type(kind) is str and kind in STREAM_EVENT_TYPES
 
 
-def _chunks(
-    part: dict[str, Any], choice: int, state: MappingState, others: Iterable[ResponseDelta]
-) -> Iterator[ResponseDelta]:
-    """Yield a delta for each chunk of *part*'s content, then *others*, the deltas of the other fields.
+def _chunks(part: dict[str, Any], choice: int, state: MappingState) -> Iterator[ResponseDelta]:
+    """Yield a delta for each chunk of *part*'s content.
 
     A chunk of an unknown type is left in the event, and ``provenance`` marks the content as unmapped.
     """
@@ -683,10 +699,8 @@ def _chunks(
                 state.note_unknown_part()
             if kind is not None:
                 chunk["type"] = kind
-    content = part.pop("content", None)
-    yield from others
-    if content:
-        part["content"] = content
+    if not part.get("content"):
+        part.pop("content", None)
 
 
 def _accept_ids(chunk: dict[str, Any]) -> list[int | str]:

@@ -12,6 +12,12 @@ from typing import Any, ClassVar, Final, TypeAlias
 import attrs
 
 from crosswalk.plugins import (
+    CREATED,
+    ID,
+    MODEL,
+    REASONING,
+    REFUSAL,
+    TEXT,
     Access,
     BatchFile,
     CallIds,
@@ -19,6 +25,7 @@ from crosswalk.plugins import (
     CitationRef,
     Correction,
     CountPaths,
+    FieldRow,
     FinishReason,
     MappingState,
     Names,
@@ -38,6 +45,7 @@ from crosswalk.plugins import (
     accept_object,
     accept_objects,
     accept_string,
+    count,
     counted,
     dump_json,
     error_delta,
@@ -50,6 +58,7 @@ from crosswalk.plugins import (
     requests_of,
     require_object,
     responses as wire,
+    same,
     take_count,
     take_error,
     take_object,
@@ -663,6 +672,72 @@ PIECES: Final = tuple(
 # ----------------------------------------------------------------------------- --before
 
 
+# ------------------------------------------------------------------------------------ rows
+# What has a canonical field, as rows, out of the tables that the code above reads by. It reads without these rows,
+# because a stream sends most things several times, and each says only what those before it have not.
+
+_CALL: Final = FieldRow("tool_calls", None)
+_SEGMENT: Final = FieldRow("segments", None)
+_FINISH: Final = FieldRow("finish_reason", None)
+_ROW_BY_ROLE: Final = {
+    wire.ItemRole.CALL: _CALL,
+    wire.ItemRole.ACTION: _CALL,
+    wire.ItemRole.SERVER: _SEGMENT,
+    wire.ItemRole.MEDIA: _SEGMENT,
+}
+_SEGMENT_ROLES: Final = {
+    wire.EventRole.ANNOTATION,
+    wire.EventRole.AUDIO,
+    wire.EventRole.TRANSCRIPT,
+}
+_ROW_BY_SEGMENT: Final = {
+    SegmentType.TEXT: TEXT,
+    SegmentType.REFUSAL: REFUSAL,
+    SegmentType.REASONING: REASONING,
+}
+_RESPONSE_ROWS: Final = {
+    "id": ID,
+    "model": MODEL,
+    "created_at": CREATED,
+    "object": same("response"),
+    "status": _FINISH,
+    "incomplete_details.reason": _FINISH,
+    **{f"usage.{path}": count(name) for name, path in {**wire.COUNTS, **wire.DETAILS}.items()},
+}
+
+
+def _rows() -> dict[str, Mapping[str, FieldRow]]:
+    """Return the rows of each type of part, item and event, by the type and where it is."""
+    types: dict[str, dict[str, FieldRow]] = {
+        type: {
+            f"{part.list}[].type": same(type),
+            f"{part.list}[].{part.leaf}": _ROW_BY_SEGMENT[part.segment],
+        }
+        for type, part in wire.PARTS.items()
+    }
+    for type, item in wire.ITEMS.items():
+        if item.role in _ROW_BY_ROLE:
+            names = ("call_id", "name") if item.role is wire.ItemRole.CALL else ()
+            types[type] = {
+                "type": same(type),
+                **dict.fromkeys((*names, *item.fields), _ROW_BY_ROLE[item.role]),
+            }
+    rows: dict[str, Mapping[str, FieldRow]] = {}
+    for at, outer in (("output[].", _RESPONSE_ROWS), ("response.output[].", {}), ("item.", {})):
+        for type, inner in types.items():
+            rows[at + type] = {**outer, **{at + path: row for path, row in inner.items()}}
+    rows["response"] = {f"response.{path}": row for path, row in _RESPONSE_ROWS.items()}
+    for type, event in wire.EVENTS.items():
+        row = _SEGMENT if event.role in _SEGMENT_ROLES else None
+        if event.role is wire.EventRole.TEXT:
+            row = _ROW_BY_SEGMENT[wire.PARTS[event.of].segment]
+        elif event.role is wire.EventRole.FIELD and wire.ITEMS[event.of].role is wire.ItemRole.CALL:
+            row = _CALL
+        if row is not None:
+            rows[type] = {"type": same(type), event.leaf: row}
+    return rows
+
+
 # ----------------------------------------------------------------------------------- hooks
 # The hooks of the provider.
 
@@ -676,11 +751,13 @@ class ResponsesDialect:
         title: the provider's name for display.
         documentation: the address of the provider's description of the API.
         finish_reasons: the meaning of each final status. The reason of an incomplete response follows a colon.
+        rows: the rows of what it reads, by the type of part, item or event.
     """
 
     title: ClassVar[str] = "OpenAI Responses"
     documentation: ClassVar[str | None] = "https://platform.openai.com/docs/api-reference/responses"
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = wire.FINISH_REASONS
+    rows: ClassVar[Mapping[str, Mapping[str, FieldRow]]] = _rows()
 
     build_request = staticmethod(requests_of("crosswalk_openai_responses.requests"))
 

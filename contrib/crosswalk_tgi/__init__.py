@@ -15,13 +15,14 @@ import attrs
 from crosswalk.plugins import (
     Access,
     DialectFamily,
+    FieldRow,
     FinishReason,
     MappingState,
     OpenAIChatDialect,
     Provenance,
     ProviderInfo,
     ResponseDelta,
-    TokenLogprob,
+    Said,
     ToolCallDelta,
     Totals,
     UsageInfo,
@@ -77,6 +78,23 @@ class _Calls(dict[tuple[int, int], Arguments]):
     """The arguments of one stream's calls, by choice and call."""
 
 
+def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Take the tool calls. Version 1.4 sends its one call without an array."""
+    if said.asked is _take_calls:
+        return
+    said.asked, calls = _take_calls, part.get("tool_calls")
+    if type(calls) is dict:
+        said.calls.append(said.dialect.tool_call(calls, said.choice, state, whole=said.whole))
+    else:
+        said.calls += said.dialect.tool_calls(part, said.choice, state, whole=said.whole)
+
+
+def _take_logprobs(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Take the log probabilities of a chat. Those of a completion have no tokens and stay."""
+    if type(choice[key]) is not list:
+        said.logprobs = said.dialect.logprobs(choice, said.text)
+
+
 class OpenAILayer(OpenAIChatDialect):
     """OpenAI's dialect as TGI speaks it: calls without an id of their own, and without an end.
 
@@ -87,6 +105,14 @@ class OpenAILayer(OpenAIChatDialect):
 
     text_paths: ClassVar[tuple[str, ...]] = ("choices[0].delta.content", "choices[0].text")
     pieces: ClassVar[tuple[str, ...]] = ("choices[].logprobs",)
+    part_rows: ClassVar[Mapping[str, FieldRow]] = {
+        **OpenAIChatDialect.part_rows,
+        **dict.fromkeys(("tool_calls", "function_call"), FieldRow("tool_calls", _take_calls, silent=(None,))),
+    }
+    choice_rows: ClassVar[Mapping[str, FieldRow]] = {
+        **OpenAIChatDialect.choice_rows,
+        "logprobs": FieldRow("logprobs", _take_logprobs, silent=(None,)),
+    }
     map_error = staticmethod(tgi_error)
     finish_reasons: ClassVar[Mapping[str, FinishReason]] = {
         **OpenAIChatDialect.finish_reasons,
@@ -118,16 +144,6 @@ class OpenAILayer(OpenAIChatDialect):
             state.note("finish_reason", Provenance.DERIVED)
             yield ResponseDelta(finish_reason=FinishReason.TOOL_CALLS, choice=index)
 
-    def tool_calls(
-        self, part: dict[str, Any], choice: int, state: MappingState, *, whole: bool
-    ) -> Iterator[ToolCallDelta]:
-        """Take the tool calls. Version 1.4 sends its one call without an array."""
-        single_call = part.get("tool_calls")
-        if type(single_call) is dict:
-            yield self.tool_call(single_call, choice, state, whole=whole)
-        else:
-            yield from super().tool_calls(part, choice, state, whole=whole)
-
     def tool_call(
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> ToolCallDelta:
@@ -142,10 +158,6 @@ class OpenAILayer(OpenAIChatDialect):
         delta = super().tool_call(call, choice, state, whole=whole)
         call["id"] = id
         return delta
-
-    def logprobs(self, choice: dict[str, Any], content: str | None) -> tuple[TokenLogprob, ...] | None:
-        """Take the log probabilities of a chat. Those of a completion have no tokens and stay."""
-        return None if type(choice.get("logprobs")) is list else super().logprobs(choice, content)
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts. Each of several prompts has its own, which stay, and the response has the sum (section 3)."""

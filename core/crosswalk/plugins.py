@@ -58,11 +58,12 @@ from crosswalk.mapping.fields import (
     calls as calls,
     count as count,
     same as same,
+    take_arguments as take_arguments,
 )
 from crosswalk.mapping.openai_chat import (
     Echo as Echo,
     OpenAIChatDialect as OpenAIChatDialect,
-    take_arguments as take_arguments,
+    take_content as take_content,
     take_text as take_text,
 )
 from crosswalk.plain_errors import (

@@ -61,7 +61,7 @@ class _End:
 def _look_at_beginning(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
     """Look at the time of a line, with up to nine digits and, in old versions, a local offset. The first one counts."""
     if state.created is None and not state.has_spoken(0):
-        state.identify(created=look_at_time(event, key))
+        state.created = look_at_time(event, key)
 
 
 def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:

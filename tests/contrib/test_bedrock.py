@@ -94,6 +94,14 @@ def test_blocks_of_one_type_stay_apart() -> None:
     assert segments(streamed) == expected
 
 
+def test_a_block_or_a_piece_without_a_value_for_its_field_says_nothing() -> None:
+    nulls = {"citation": None, "toolUse": None, "toolResult": None, "image": None}
+    response = stream(piece(0, {"text": "A", **nulls}), piece(0, {"text": "B"}))
+    assert (segments(response), response.message.tool_calls) == ([("text", "AB", {})], None)
+    body = read(whole({"text": "A", "citationsContent": None, **nulls}))
+    assert (segments(body), body.message.tool_calls) == ([("text", "A", {})], None)
+
+
 def test_no_piece_adds_to_arguments_that_came_at_once() -> None:
     use = {"toolUseId": "t", "name": "f", "input": {"a": 1}}
     start = {"contentBlockStart": {"contentBlockIndex": 0, "start": {"toolUse": use}}}

@@ -12,6 +12,7 @@ from crosswalk import (
     Provenance,
     TrailingContentError,
     UnknownEventError,
+    WireTypeError,
     normalize,
 )
 from crosswalk.plugins import Recognition
@@ -179,6 +180,21 @@ def test_an_empty_message_says_nothing() -> None:
     answer = stream(text("Hi"), says({}, "stop"))
     assert (answer.text, answer.finish_reason) == ("Hi", "stop")
     assert one("dashscope", says({}, "stop")).metadata.extensions.thawed() == {}
+
+
+def test_a_text_beside_a_message_is_not_its_text() -> None:
+    event = text("Hi", "stop")
+    event["output"]["choices"][0]["text"] = "Ho"
+    answer = one("dashscope", event)
+    assert answer.text == "Hi"
+    assert answer.metadata.extensions.thawed() == {"output": {"choices": [{"text": "Ho"}]}}
+
+
+def test_a_wrong_id_is_an_error_after_the_text() -> None:
+    error = outcome("dashscope", sse(text("Hi", "stop") | {"request_id": 7}, done=False))[1]
+    assert isinstance(error, WireTypeError)
+    assert error.partial is not None
+    assert error.partial.text == "Hi"
 
 
 def test_a_second_answer_is_refused() -> None:

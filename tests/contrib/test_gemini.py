@@ -823,6 +823,11 @@ def put(event: Any, path: str, value: Any) -> Any:
     return event
 
 
+def test_a_part_without_a_value_for_its_field_says_nothing() -> None:
+    response = read(whole({"text": "A", "functionCall": None, "inlineData": None, "executableCode": None}))
+    assert [(one.type, one.content) for one in response.segments] == [("text", "A")]
+
+
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [

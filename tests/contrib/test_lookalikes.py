@@ -435,6 +435,11 @@ def test_openrouter_a_native_word_that_no_shipped_provider_knows() -> None:
     assert (response.finish_reason, response.is_complete) == ("stop", True)
 
 
+@pytest.mark.parametrize("provider", ["openai", "mistral"])
+def test_content_that_is_an_object_is_its_json(provider: str) -> None:
+    assert one(provider, body({"content": {"a": 1}})).text == '{"a":1}'
+
+
 def test_openrouter_error_of_a_choice() -> None:
     whole = body({"content": "Par"}, "error")
     whole["choices"][0]["error"] = {"code": 429, "message": "Upstream is busy"}
@@ -446,6 +451,8 @@ def test_openrouter_error_of_a_choice() -> None:
         429,
     )
     assert "choices" not in extensions(response)
+    whole["choices"][0] |= {"error": None, "finish_reason": "stop"}
+    assert extensions(one("openrouter", whole))["choices"] == [{"index": 0, "error": None}]
 
 
 @pytest.mark.parametrize(

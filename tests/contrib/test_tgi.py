@@ -103,6 +103,21 @@ def test_an_alternative_without_its_word_or_count_is_one() -> None:
     assert response.metadata.provenance["usage.completion_tokens"] == "derived"
 
 
+def test_the_counts_of_the_alternatives_are_the_sum_without_that_of_the_best() -> None:
+    other = {"generated_text": "Yo", "generated_tokens": 3}
+    response = tgi({"generated_text": "Hi", "details": {"best_of_sequences": [other]}})
+    assert response.usage.completion_tokens == 3
+    assert left(response)["details"] == {"best_of_sequences": [{"generated_tokens": 3}]}
+
+
+def test_a_token_without_its_text_says_nothing() -> None:
+    likeliest = [{"id": 3, "text": "Yo", "logprob": -1.5}]
+    silent = event(1, {"id": 7, "text": None}, top_tokens=likeliest)
+    response = tgi(silent, event(2, token("Hi"), "Hi", details()))
+    assert (response.text, len(response.logprobs or ())) == ("Hi", 1)
+    assert left(response)["top_tokens"] == likeliest
+
+
 def test_the_compatible_endpoint_answers_in_an_array() -> None:
     assert tgi([{"generated_text": "Hi"}]).text == "Hi"
     assert left(tgi([{"generated_text": "Hi"}])) == {}
@@ -285,6 +300,10 @@ def test_version_1_4_sends_its_one_call_alone() -> None:
     assert [(c.name, c.arguments) for c in response.tool_calls] == [("dim", '{"a":1}')]
     assert response.finish_reason is FinishReason.TOOL_CALLS
     assert left(response)["choices"][0]["message"] == {"tool_calls": {"id": 0}}
+    old = {"name": "dim", "arguments": "{}"}
+    both = tgi(body({"tool_calls": {**only, "id": "0"}, "function_call": old}, "eos_token"))
+    assert [c.name for c in both.tool_calls] == ["dim"]
+    assert left(both)["choices"][0]["message"]["function_call"] == old
     with pytest.raises(WireTypeError) as caught:
         tgi(body({"tool_calls": {**only, "function": 7}}))
     assert caught.value.place == "event 1, choices[0].message.tool_calls.function"

@@ -17,7 +17,8 @@ from crosswalk.cli.terminal import harmless
 from crosswalk.cli.tracing import Effect, How, Tracer, said
 from crosswalk.codec.layout import layout
 from crosswalk.errors import MappingError
-from crosswalk.mapping.fields import same, stated_rows
+from crosswalk.mapping.fields import same
+from crosswalk.mapping.openai_chat import stated_rows
 from crosswalk.plugin.registry import DialectFamily, Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, at
@@ -478,9 +479,16 @@ class FieldRows:
 
 
 def _rows_of(dialect: object) -> list[ShownField]:
-    """The rows that *dialect* states, each path once, without those that only take a null."""
-    places = {path: row.place for rows in stated_rows(dialect) for path, row in rows.items()}
-    return [ShownField(path, place) for path, place in places.items() if place != same(None).place]
+    """The rows that *dialect* states, each path once with all its places, without those that only take a null."""
+    places_by_path: dict[str, dict[str, None]] = {}
+    for path, row in (item for rows in stated_rows(dialect) for item in rows.items()):
+        if row.place != same(None).place:
+            places_by_path.setdefault(path, {})[row.place] = None
+    return [
+        ShownField(path, ", ".join(places))
+        for path, places in places_by_path.items()
+        if len(places) == 1 or not all(place.startswith("always ") for place in places)  # the types
+    ]
 
 
 def _has_value(value: Any, path: str) -> bool:

@@ -256,7 +256,7 @@ class Blocks(Texts):
         self.end()
         text = dump_json(tool_input).decode() if tool_input else None
         call = state.take_tool_call(wire, index=block.index, id=id, arguments=text, whole=True)
-        return ResponseDelta(tool_call_delta=call)
+        return said(None, None, call)
 
     def argue(
         self, block: Block, wire: dict[str, Any], key: str, state: MappingState

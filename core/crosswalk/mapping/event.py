@@ -48,14 +48,12 @@ from crosswalk.types.json import (
     PIECES,
     Arrays,
     FrozenObject,
-    MergeRules,
     adds_up,
     adopted,
     copy_json,
     dump_json,
     may_repeat_keys,
     merge,
-    merge_rules,
     thaw,
 )
 from crosswalk.types.usage import Provenance, UsageInfo
@@ -78,9 +76,14 @@ class Delivery:
 
     Args:
         state: the state of the answer.
+
+    Attributes:
+        is_watched: whether anybody looks at the deltas. If not, they carry neither counts nor extensions, which the state
+            has.
     """
 
     def __init__(self, state: MappingState) -> None:
+        self.is_watched = True
         self._state = state
         self._delivered_usage: UsageInfo | None = None
         self._late_extensions: dict[
@@ -98,6 +101,10 @@ class Delivery:
             changes: the event's changes to the extensions, which contain them already.
         """
         state = self._state
+        if not self.is_watched:
+            if usage is not None:
+                state.report(usage)
+            usage, changes = None, {}
         is_undelivered = usage is not None and state.usage is not self._delivered_usage
         if len(deltas) == 1 and not is_undelivered and _is_bare(delta := deltas[0]):  # most events
             if usage is not None:
@@ -145,9 +152,15 @@ class Delivery:
             self._add(delta, delivered_deltas)
         return delivered_deltas
 
-    def final(self, choice: int, end: End, segment: Segment | None = None) -> ResponseDelta:
-        """Deliver the last delta of *choice*. The one of the first choice carries usage and late extensions."""
+    def final(self, choice: int, end: End, segment: Segment | None = None) -> list[ResponseDelta]:
+        """End *choice* and return its last delta, if anybody looks. That of the first has usage and late extensions."""
         state = self._state
+        draft = state.choices.get(choice) or state.choice(choice)
+        draft.finish, draft.raw_finish = end.reason, end.finish_word
+        if segment is not None:
+            draft.insert(segment)
+        if not self.is_watched:
+            return []
         late_extensions: dict[str, Any] = {}
         if choice == 0:
             late_extensions = self._late_extensions
@@ -163,11 +176,7 @@ class Delivery:
             adopted(late_extensions) if late_extensions else EMPTY_OBJECT,
         )
         state.delta_count += 1
-        draft = state.choices.get(choice) or state.choice(choice)
-        draft.finish, draft.raw_finish = end.reason, end.finish_word
-        if segment is not None:
-            draft.insert(segment)
-        return delta
+        return [delta]
 
     def _deliver_changes(self, changes: dict[str, Any], delivered_deltas: list[ResponseDelta]) -> None:
         """Deliver extensions without a delta. Those that arrive after the end wait for the final delta."""
@@ -347,14 +356,13 @@ def missing(state: MappingState, mapper: Mapper) -> str | None:
 
 def final_deltas(state: MappingState, delivery: Delivery) -> list[ResponseDelta]:
     """Deliver the last delta of each choice. The one of the first choice comes last and completes the answer."""
-    last_deltas = []
+    last_deltas: list[ResponseDelta] = []
     for position, choice in enumerate(state.others if len(state.choices) > 1 else ()):
         end = _settle(state, choice, f"alternatives[{position}].finish_reason")
-        last_deltas.append(delivery.final(choice, end))
+        last_deltas += delivery.final(choice, end)
     end = _settle(state, 0, "finish_reason")
     segment = _segment(state, end) if end.reason is _ERROR else None
-    last_deltas.append(delivery.final(0, end, segment))
-    return last_deltas
+    return [*last_deltas, *delivery.final(0, end, segment)]
 
 
 def _settle(state: MappingState, choice: int, path: str) -> End:
@@ -386,11 +394,11 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
             return end
     finish_word = None if end is None else end.finish_word
     if end is not None and end.unmapped:
-        state.note(path, Provenance.UNMAPPED)
+        state.provenance[path] = Provenance.UNMAPPED
     elif finish_word in state.vague_words:
-        state.note(path, Provenance.ABSENT)
+        state.provenance[path] = Provenance.ABSENT
     elif end is None or reason is not end.reason or is_without_call or finish_word == "":
-        state.note(path, Provenance.DERIVED)
+        state.provenance[path] = Provenance.DERIVED
     return End(reason, finish_word)
 
 
@@ -443,7 +451,6 @@ class EventMapper:
         self._state = state
         self._unknown_policy = unknown
         self._note_unknown = note_unknown
-        self._rules: MergeRules = merge_rules(mapper.info.pieces, mapper.info.cumulative)
         self.may_switch = bool(mapper.info.speaks)
         self._is_first = True
         self._last_residue: bytes | None = None
@@ -472,7 +479,7 @@ class EventMapper:
             try:
                 if residue and self._is_first:
                     self._is_first = self.is_settled = False
-                    return usage, state.extend(residue, self._rules)
+                    return usage, state.extend(residue, self.mapper.rules)
                 return usage, self._extend(residue) if residue else residue
             except RecursionError:  # over several events
                 raise self.mapper.broken("it left in the extensions a value that holds itself") from None
@@ -492,7 +499,7 @@ class EventMapper:
     def extend(self, residue: dict[str, Any]) -> dict[str, Any]:
         """Add *residue* to the extensions and return what changed."""
         self._last_residue = None
-        return self._state.extend(residue, self._rules)
+        return self._state.extend(residue, self.mapper.rules)
 
     def forget_residue(self) -> None:
         """Say that the extensions changed since the last event."""
@@ -504,9 +511,7 @@ class EventMapper:
         """Return the event's counts and its residue. Its deltas are appended to *deltas*."""
         if self.may_switch and (chosen_mapper := self.mapper.dialect_of(event)) is not None:
             self.may_switch = False
-            if chosen_mapper is not self.mapper:
-                info = chosen_mapper.info
-                self.mapper, self._rules = chosen_mapper, merge_rules(info.pieces, info.cumulative)
+            self.mapper = chosen_mapper
         state, mapper, ends = self._state, self.mapper, self._state.ends
         is_wire = type(source) is bytes
         empty_containers_sent = {} if is_wire and not may_hold_empty(source) else empty_containers(event)
@@ -566,7 +571,7 @@ class EventMapper:
         container_ids = {id(container) for container, _ in notes}
         location_by_id = {
             id(location.value): location
-            for location in self._state.placed(residue, self._rules)
+            for location in self._state.placed(residue, self.mapper.rules)
             if id(location.value) in container_ids
         }
         for container, key in notes:
@@ -583,8 +588,8 @@ class EventMapper:
         encoded_residue = _as_bytes(residue) if len(residue) > 1 else None
         if encoded_residue is not None and encoded_residue == self._last_residue:
             return {}
-        changes = self._state.extend(residue, self._rules)
-        has_pieces = self._state.has_mixed_arrays or adds_up(residue, self._rules)
+        changes = self._state.extend(residue, self.mapper.rules)
+        has_pieces = self._state.has_mixed_arrays or adds_up(residue, self.mapper.rules)
         self.is_settled = self.is_settled and not has_pieces
         self._last_residue = None if encoded_residue is None or has_pieces else encoded_residue
         return changes
@@ -683,13 +688,15 @@ def keep_repeated_keys(deltas: list[ResponseDelta], source: bytes) -> None:
 
     The parser keeps the last value of such a key, and who reads the arguments could not know that there was another.
     """
-    argument_texts = {
-        number: text for number, delta in enumerate(deltas) if (text := _whole_arguments(delta))
-    }
+    argument_texts: dict[int, str] = {}
+    for number, delta in enumerate(deltas):
+        text = _whole_arguments(delta)
+        if text is not None:
+            argument_texts[number] = text
     if len(argument_texts) <= _FEW_CALLS:
-        argument_texts = {
-            number: text for number, text in argument_texts.items() if source.find(orjson.dumps(text)) < 0
-        }
+        for number, text in [*argument_texts.items()]:
+            if source.rfind(orjson.dumps(text)) >= 0 or _is_as_written(text, source):
+                del argument_texts[number]
     if not argument_texts or not may_repeat_keys(source):
         return
     try:
@@ -698,6 +705,18 @@ def keep_repeated_keys(deltas: list[ResponseDelta], source: bytes) -> None:
             deltas[number] = _with_arguments(deltas[number], objects.text_of(text))
     except (RecursionError, TypeError):  # nested deeper than Python's own parser, or orjson's writer, goes
         return
+
+
+def _is_as_written(text: str, source: bytes) -> bool:
+    """Return whether *source* has the object *text* letter by letter, and no other object that begins with its first key.
+
+    A repeated key keeps its first place, so the object that was sent begins with the same key.
+    """
+    written = text.encode()
+    key = written[1 : written.find(b'"', 2) + 1]
+    # A key can be written in another way with \u, or with \/ if it has a slash.
+    is_plain = source.rfind(b"\\u") < 0 and key.find(b"/") < 0
+    return is_plain and source.rfind(written) >= 0 and source.count(key) == 1
 
 
 def _whole_arguments(delta: ResponseDelta) -> str | None:

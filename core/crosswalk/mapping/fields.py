@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from inspect import getmembers_static, signature
+from functools import lru_cache, partial
+from inspect import signature
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
@@ -13,7 +14,6 @@ import attrs
 from crosswalk.errors import ErrorInfo, MappingError
 from crosswalk.lazy import pattern
 from crosswalk.mapping.failures import take_error
-from crosswalk.mapping.openai_chat import OpenAIChatDialect, has_mark, take_arguments
 from crosswalk.plugin.hooks import ProviderInfo, Recognition, hookimpl
 from crosswalk.plugin.registry import unknown_event
 from crosswalk.plugin.state import (
@@ -29,17 +29,66 @@ from crosswalk.plugin.state import (
 )
 from crosswalk.text import meant
 from crosswalk.types.delta import ResponseDelta, ended, said
+from crosswalk.types.json import dump_json
 from crosswalk.types.message import ToolCallDelta
 from crosswalk.types.usage import UsageDetails, UsageInfo
-from crosswalk.types.values import FinishReason, SegmentType, TokenLogprob
-from crosswalk.wire import chat
+from crosswalk.types.values import FinishReason, TokenLogprob
+
+# ----------------------------------------------------------------------------------- marks
+# Values in any dialect: the marks of a server, and the arguments of a call.
+
+
+def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
+    """Return whether *event* has a value at any of the paths *marks*, in which ``[]`` matches any item."""
+    for steps, keys in _by_holder(marks):
+        values: list[Any] = [event]
+        for key, is_list in steps:
+            holders, values = values, []
+            for holder in holders:
+                value = holder.get(key) if type(holder) is dict else None
+                if is_list:
+                    values += value if type(value) is list else ()
+                else:
+                    values.append(value)
+        for value in values:
+            if type(value) is dict and not keys.isdisjoint(value):
+                return True
+    return False
+
+
+@lru_cache(maxsize=256)
+def _by_holder(marks: tuple[str, ...]) -> list[tuple[list[tuple[str, bool]], frozenset[str]]]:
+    """The *marks* that are in one object together: the way to it, and their keys."""
+    groups: dict[str, list[str]] = {}
+    for mark in marks:
+        holder_path, _, key = mark.rpartition(".")
+        groups.setdefault(holder_path, []).append(key)
+    return [
+        (
+            [(name.removesuffix("[]"), name.endswith("[]")) for name in holder_path.split(".") if name],
+            frozenset(keys),
+        )
+        for holder_path, keys in groups.items()
+    ]
+
+
+def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[str | None, bool]:
+    """Take argument text, and whether it is whole: some servers send the object itself, then it is all of it.
+
+    Raises:
+        WireTypeError: it is something else.
+    """
+    if type(function.get(key)) is dict:
+        return dump_json(function.pop(key)).decode(), True
+    return take_string(function, key), False
+
 
 # ---------------------------------------------------------------------------------- fields
 # A table with a row for each field, in place of code that takes one after the other.
 
 
 class Said:
-    """What one object of an event says. A row's function adds to it.
+    """What one object of an event says. A row's function adds to it, or to more in a subclass of its dialect's own.
 
     Attributes:
         text: its text, ``None`` without any; likewise its reasoning and its refusal.
@@ -47,7 +96,13 @@ class Said:
         calls: its tool calls, or fragments of them.
         finish: its finish word, ``""`` for an end without a word, or ``None`` if the answer goes on.
         deltas: other deltas, such as those of segments, between its calls and its end.
+        first: deltas before its text, such as reasoning in an order with other values.
+        last: deltas after its end. They are asked for when its end has been said.
         error: the first error. It is raised when all the rest has been read.
+        dialect: whose rows read it, or ``None``.
+        choice: the number of its choice.
+        whole: whether it is a whole message, not a piece of one.
+        asked: the last function of several keys, which took all of them.
     """
 
     text: str | None = None
@@ -55,33 +110,51 @@ class Said:
     refusal: str | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
     finish: str | None = None
+    last: Iterable[ResponseDelta] = ()
     error: MappingError | None = None
+    asked: object = None
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Any = None, choice: int = 0, whole: bool = True) -> None:
+        self.dialect, self.choice, self.whole = dialect, choice, whole
+        self.first: list[ResponseDelta] = []
         self.calls: list[ToolCallDelta] = []
         self.deltas: list[ResponseDelta] = []
 
-    def speak(self) -> Iterator[ResponseDelta]:
-        """Yield the deltas in the canonical order, whatever the order in the event, and raise the error."""
+    def speak(self) -> Iterable[ResponseDelta]:
+        """Return the deltas in the canonical order, whatever the order in the event. The error is raised after them."""
+        deltas = self.first
         text, reasoning, refusal = self.text or None, self.reasoning or None, self.refusal or None
         if refusal or self.logprobs:
-            yield ResponseDelta(
-                content_delta=text, reasoning_delta=reasoning, refusal_delta=refusal, logprobs=self.logprobs
+            deltas.append(
+                ResponseDelta(
+                    content_delta=text,
+                    reasoning_delta=reasoning,
+                    refusal_delta=refusal,
+                    logprobs=self.logprobs,
+                    choice=self.choice,
+                )
             )
         elif text or reasoning:
-            yield said(text, reasoning)
+            deltas.append(said(text, reasoning, choice=self.choice))
         for call in self.calls:
-            yield said(None, None, call)
-        yield from self.deltas
+            deltas.append(said(None, None, call, choice=self.choice))
+        if self.deltas:
+            deltas += self.deltas
         if self.finish is not None:
-            yield ended(self.finish)
+            deltas.append(ended(self.finish, choice=self.choice))
+        return deltas if self.last == () and self.error is None else self._speak_on(deltas)
+
+    def _speak_on(self, deltas: list[ResponseDelta]) -> Iterator[ResponseDelta]:
+        yield from deltas
+        yield from self.last
         if self.error is not None:
             raise self.error
 
 
-Take: TypeAlias = Callable[[dict[str, Any], str, Said, MappingState], object]
-"""Takes the value under a key of an object, by ``take_…`` or ``accept_…``, and adds what it says."""
-Level: TypeAlias = tuple[tuple[str, Take], ...]
+Take: TypeAlias = Callable[[dict[str, Any], str, Any, MappingState], object]
+"""Takes the value under a key of an object, by ``take_…`` or ``accept_…``, and adds what it says to the :class:`Said`."""
+Level: TypeAlias = tuple[tuple[str, str | None, tuple[Any, ...], Take | None], ...]
+"""The rows of one object, in order: each one's key, word, silent values, and function."""
 
 
 def _is_take(row: FieldRow, _: object, take: Any) -> None:
@@ -95,20 +168,41 @@ def _is_take(row: FieldRow, _: object, take: Any) -> None:
 _TAKEN: Final = ("holder", "key", "said", "state")
 
 
+def _are_tables(row: FieldRow, _: object, tables: Any) -> None:
+    _check_map(
+        f"inside, of the row {row.place!r},", tables, FieldTable, "{'say': FieldTable({'text': TEXT})}"
+    )
+
+
 @attrs.frozen(eq=False)
 class FieldRow:
     """The row of a field.
 
     Attributes:
         place: the canonical field, for people.
-        take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``.
+        take: the function that takes the value, or ``None`` for a count, which waits for ``map_usage``, for a row whose
+            silent values alone are taken, and in rows that state what is read without a table.
+        word: the attribute of :class:`Said` that a string becomes without the function, unless it has one already:
+            ``text``, ``reasoning``, ``refusal`` or ``finish``.
+        silent: the values that say nothing. They are taken without the function.
+        inside: the tables of what is inside the value, by its type. The function reads it by one of them.
 
     Raises:
-        TypeError: *take* is no function of four arguments.
+        TypeError: *take* is no function of four arguments, or *inside* has other values than tables.
+        ValueError: *word* is another one.
     """
 
     place: str
     take: Take | None = attrs.field(repr=False, validator=_is_take)
+    word: str | None = attrs.field(
+        default=None,
+        repr=False,
+        validator=attrs.validators.in_((None, "text", "reasoning", "refusal", "finish")),
+    )
+    silent: tuple[Any, ...] = attrs.field(default=(), repr=False)
+    inside: Mapping[str, FieldTable] = attrs.field(
+        default=MappingProxyType({}), repr=False, validator=_are_tables
+    )
 
 
 class FieldTable:
@@ -121,34 +215,45 @@ class FieldTable:
         rows: by path, such as ``message.content`` or ``output[].text``. In an array each object speaks for itself.
             ``[2]`` is the third item of an array, as in ``rows[][2]``, or of an event that is one. Counts are only read in
             objects, and at a place of the event itself.
+        at: the path of the objects in the event that it reads, such as ``output.choices[]``, or several. ``""`` is the
+            event itself.
 
     Attributes:
-        rows: the same.
+        rows: the same, by their path in the event.
         text_paths: the paths of texts, for ``ProviderInfo``.
+        read: takes the rows from an object of an event, but for the counts, and adds what they say to a ``Said``.
 
     Raises:
         TypeError: a row is none.
         ValueError: a path has a row and leads to others as well, or is no path, or a count is inside an array of the event.
     """
 
-    def __init__(self, rows: Mapping[str, FieldRow]) -> None:
+    def __init__(self, rows: Mapping[str, FieldRow], at: str | tuple[str, ...] = "") -> None:
         _check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
         for path in rows:
             if not _PATH.fullmatch(path):
                 raise ValueError(f"{path!r} is no path of a row, as in 'output[].text' or 'rows[][2]'")
-        self.rows = rows
-        text_paths = (path.replace("[]", "[0]") for path in rows if rows[path] in (TEXT, REASONING))
+        places = (at,) if isinstance(at, str) else at
+        self.rows: Mapping[str, FieldRow] = {
+            f"{place}.{path}" if place else path: row for place in places for path, row in rows.items()
+        }
+        texts = (path for path, row in self.rows.items() if row in (TEXT, REASONING))
+        text_paths = (path.replace("[]", "[0]") for path in texts)
         self.text_paths = tuple(path for path in text_paths if path[0] != "[")
         count_paths: dict[str, list[str]] = {}
         for path, row in rows.items():
-            if row.take is None:
+            if row.take is None and not row.silent:
                 if "[" in path[1:]:
                     raise ValueError(
                         f"{path!r}: a count is read in objects, or at a place of the event itself"
                     )
                 count_paths.setdefault(row.place.rpartition(".")[2], []).append(_steps(path))
         self._count_paths = CountPaths(count_paths)
-        self._level = _level({_steps(path): row.take for path, row in rows.items() if row.take is not None})
+        level = level_of({_steps(path): row for path, row in rows.items()})
+        self._has_places = bool(level) and level[0][0][0] == "["
+        self.read: Callable[[Any, Said, MappingState], None] = partial(
+            _read_places if self._has_places else read_rows, level
+        )
         self._keys = frozenset(_steps(path).partition(".")[0].removesuffix("[]") for path in rows)
 
     def knows(self, event: Any) -> bool:
@@ -163,16 +268,23 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        _read(event if isinstance(event, list) else require_object(event), self._level, event_said, state)
+        is_readable = self._has_places and isinstance(event, list)
+        self.read(event if is_readable else require_object(event), event_said, state)
         return event_said.speak()
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
         """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
+        is_array = isinstance(event, list)
+        counts = self.accept_counts(event) if is_array else self._count_paths.accept(event)
+        return counted(counts, state)
+
+    def accept_counts(self, event: Any) -> dict[str, int]:
+        """Take the counts from *event*, by name, for ``counted``. Mistyped ones stay, and are noted."""
         holder = _cells(event) if isinstance(event, list) else event
         counts = self._count_paths.accept(holder)
         if holder is not event:
             _put_back(event, holder)
-        return counted(counts, state)
+        return counts
 
 
 _PATH: Final = pattern(r"(\[\d+\]|[^.\[\]]+)(\[\d*\])*(\.[^.\[\]]+(\[\d*\])*)*")
@@ -212,23 +324,25 @@ def _check_map(name: str, known: Any, kind: type, example: str) -> None:
             raise TypeError(f"{form} {type(value).__name__} for {str(key)[:40]!r}")
 
 
-def _level(takes: Mapping[str, Take]) -> Level:
-    """Return the functions for the keys of one object, in the order of their paths in *takes*."""
-    inner_takes: dict[str, dict[str, Take]] = {}
-    for path, take in takes.items():
-        key, _, rest = path.partition(".")
-        inner_takes.setdefault(key, {})[rest] = take
-    if len({key[0] == "[" for key in inner_takes}) > 1:
-        raise ValueError(f"{', '.join(inner_takes)}: an object has no places, and an array no keys")
-    for key, inner in inner_takes.items():
+def level_of(rows: Mapping[str, FieldRow]) -> Level:
+    """Return the *rows* of one object, in the order of their paths, without the counts."""
+    inner_rows: dict[str, dict[str, FieldRow]] = {}
+    for path, row in rows.items():
+        if row.take is not None or row.silent:
+            key, _, rest = path.partition(".")
+            inner_rows.setdefault(key, {})[rest] = row
+    if len({key[0] == "[" for key in inner_rows}) > 1:
+        raise ValueError(f"{', '.join(inner_rows)}: an object has no places, and an array no keys")
+    for key, inner in inner_rows.items():
         if "" in inner and len(inner) > 1:
             raise ValueError(
                 f"{key!r} has a row of its own and rows inside it, and the first would take all of it"
             )
-    return tuple(
-        (key.removesuffix("[]"), inner.get("") or _inside(key, _level(inner)))
-        for key, inner in inner_takes.items()
-    )
+    level = []
+    for key, inner in inner_rows.items():
+        row = inner.get("") or FieldRow("", _inside(key, level_of(inner)))
+        level.append((key.removesuffix("[]"), row.word, row.silent, row.take))
+    return tuple(level)
 
 
 def _inside(key: str, level: Level) -> Take:
@@ -237,7 +351,7 @@ def _inside(key: str, level: Level) -> Take:
     def take_inner(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         inner = take_object(holder, key)
         if inner:
-            _read(inner, level, said, state)
+            read_rows(level, inner, said, state)
             if not inner:
                 del holder[key]
 
@@ -245,7 +359,7 @@ def _inside(key: str, level: Level) -> Take:
         array = holder[key]
         if not isinstance(array, list | None):
             raise wrong_type(holder, key, "array")
-        _read(array or [], level, said, state)
+        _read_places(level, array or [], said, state)
 
     def take_each(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         items: Any = holder[key] or []
@@ -255,7 +369,8 @@ def _inside(key: str, level: Level) -> Take:
             raise wrong_type(holder, key, "array of arrays")
         for item in items:
             item_said = Said()
-            _read(item, level, item_said, state)
+            item_said.choice = said.choice
+            (_read_places if has_places else read_rows)(level, item, item_said, state)
             item_error, item_said.error = item_said.error, None
             said.deltas += item_said.speak()
             said.error = said.error or item_error
@@ -264,18 +379,33 @@ def _inside(key: str, level: Level) -> Take:
     return take_each if key.endswith("[]") else take_places if has_places else take_inner
 
 
-def _read(holder: Any, level: Level, said: Said, state: MappingState) -> None:
-    fields = _cells(holder) if isinstance(holder, list) else holder
-    for key, take in level:
-        if key in fields:
-            try:
-                take(fields, key, said, state)
-            except MappingError as error:  # what is beside it is as valid
-                said.error = said.error or error
-    if fields is not holder:
-        _put_back(holder, fields)
-        if said.error is not None and said.error.__dict__.get("container") is fields:
-            said.error.__dict__["container"] = holder
+def read_rows(level: Level, holder: Any, said: Said, state: MappingState) -> None:
+    """Read an object by the rows of a *level*. What no row takes stays."""
+    words = said.__dict__
+    for key, word, silent, take in level:
+        if key in holder:
+            value = holder[key]
+            if word is not None and type(value) is str and word not in words:
+                del holder[key]
+                if value:
+                    words[word] = value
+            elif value in silent:
+                del holder[key]
+            elif take is not None:
+                try:
+                    take(holder, key, said, state)
+                except MappingError as error:  # what is beside it is as valid
+                    said.error = said.error or error
+
+
+def _read_places(level: Level, array: Any, said: Said, state: MappingState) -> None:
+    if type(array) is dict:  # which has no places
+        return
+    cells = _cells(array)
+    read_rows(level, cells, said, state)
+    _put_back(array, cells)
+    if said.error is not None and said.error.__dict__.get("container") is cells:
+        said.error.__dict__["container"] = array
 
 
 def _words(name: str) -> Take:
@@ -295,9 +425,13 @@ def _origin(name: str) -> Take:
     """Return the function for the state's id or model. A value that differs from the first stays."""
 
     def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-        value: Any = take_string(holder, key)
-        state.identify(**{name: value})
-        if value and value != getattr(state, name):
+        value: Any = holder[key]
+        known = getattr(state, name)
+        if type(value) is str and (known is None or value in ("", known)):  # nearly always
+            setattr(state, name, known or value or None)
+            del holder[key]
+        elif value := take_string(holder, key):
+            state.has_other_ids |= name == "id"
             holder[key] = value
 
     return take
@@ -308,13 +442,13 @@ def _take_created(holder: dict[str, Any], key: str, said: Said, state: MappingSt
         state.take_created(holder, key)
 
 
-TEXT: Final = FieldRow("text", _words("text"))
+TEXT: Final = FieldRow("text", _words("text"), "text", (None,))
 """The row of a piece of the text, or all of it."""
-REASONING: Final = FieldRow("reasoning", _words("reasoning"))
+REASONING: Final = FieldRow("reasoning", _words("reasoning"), "reasoning", (None,))
 """The row of a piece of the reasoning, or all of it."""
-REFUSAL: Final = FieldRow("refusal", _words("refusal"))
+REFUSAL: Final = FieldRow("refusal", _words("refusal"), "refusal", (None,))
 """The row of the words of a refusal."""
-FINISH: Final = FieldRow("finish_reason", _words("finish"))
+FINISH: Final = FieldRow("finish_reason", _words("finish"), "finish", (None,))
 """The row of the finish word. An empty one, or none, is no end."""
 ID: Final = FieldRow("id", _origin("id"))
 """The row of the response's id. Another one than the first stays."""
@@ -344,7 +478,11 @@ def count(name: str) -> FieldRow:
 
 def same(known: Any) -> FieldRow:
     """The row of a value that is always *known* and says nothing. Another value stays."""
-    return FieldRow(f"always {known}", lambda holder, key, said, state: take_same(holder, key, known))
+    return FieldRow(
+        "always empty" if known == "" else f"always {known}",
+        lambda holder, key, said, state: take_same(holder, key, known),
+        silent=(None, known) if isinstance(known, str) else (None,),
+    )
 
 
 def calls(
@@ -373,42 +511,12 @@ def calls(
             inner = call if function is None else take_object(call, function) or {}
             text, is_whole = take_arguments(inner, arguments)
             said.calls.append(
-                state.take_tool_call(call, inner, arguments=text, id=id, name=name, whole=is_whole)
+                state.take_tool_call(
+                    call, inner, arguments=text, id=id, name=name, choice=said.choice, whole=is_whole
+                )
             )
 
     return FieldRow("tool_calls", take_calls)
-
-
-def stated_rows(dialect: object) -> list[Mapping[str, FieldRow]]:
-    """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes.
-
-    An :class:`OpenAIChatDialect` reads without a table, and states the same facts: a mapping of rows for its messages, one
-    for its deltas, and one for the texts of ``/v1/completions`` if that is one of its endpoints.
-    """
-    stated = [table.rows for _, table in getmembers_static(dialect) if isinstance(table, FieldTable)]
-    if not isinstance(dialect, OpenAIChatDialect):
-        return stated
-    counts = {
-        f"usage.{path}": count(name) for name, paths in dialect.count_paths.paths.items() for path in paths
-    }
-    parts = [
-        {f"{part}.{key}": _CHAT_ROWS[kind] for key, kind in chat.FIELDS.items() if kind in _CHAT_ROWS}
-        for part in ("message", "delta")
-    ]
-    parts += [{"text": TEXT}] * ("/v1/completions" in dialect.endpoints)
-    for part in parts:
-        choice = {f"choices[].{path}": row for path, row in {**part, "finish_reason": FINISH}.items()}
-        stated.append({"id": ID, "model": MODEL, "created": CREATED, **choice, **counts})
-    return stated
-
-
-_CHAT_ROWS: Final = {
-    SegmentType.TEXT: TEXT,
-    SegmentType.REASONING: REASONING,
-    SegmentType.REFUSAL: REFUSAL,
-    SegmentType.TOOL_CALL: calls(function="function"),
-}
-"""The rows of the fields of a message or a delta, by the kind of the field."""
 
 
 class TableDialect:

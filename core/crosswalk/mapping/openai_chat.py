@@ -4,16 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cached_property
+from inspect import getmembers_static
+from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 import attrs
 
-from crosswalk.errors import ErrorInfo, PluginError, TrailingContentError, WireTypeError
+from crosswalk.errors import ErrorInfo, MappingError, PluginError, TrailingContentError, WireTypeError
 from crosswalk.lazy import later
 from crosswalk.mapping.blocks import accept_legacy_logprobs, accept_logprobs
 from crosswalk.mapping.failures import VendorErrors, error_delta, error_info, take_error
+from crosswalk.mapping.fields import (
+    CREATED,
+    FINISH,
+    ID,
+    MODEL,
+    REFUSAL,
+    TEXT,
+    FieldRow,
+    FieldTable,
+    Level,
+    Said,
+    Take,
+    count,
+    has_mark,
+    level_of,
+    read_rows,
+    same,
+    take_arguments,
+)
 from crosswalk.plugin.hooks import (
     Access,
     CallIds,
@@ -56,38 +77,31 @@ NATIVE_KEY: Final = "native_finish_reason"
 """The keys of the word in OpenRouter's answers and in services in front of it."""
 
 
-def native_end(
-    choice: dict[str, Any],
-    index: int,
-    own_reasons: Mapping[str, FinishReason],
-    provider_names: Iterable[str],
-    state: MappingState,
-) -> ResponseDelta | None:
-    """Return the end of *choice* in its native word, or ``None`` if the word that was read is as exact.
+def _take_native_end(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Say the end of *choice* in its native word, unless the word that was read is as exact.
 
-    Args:
-        choice: the choice. Its native word stays, and reaches the extensions.
-        index: its number.
-        own_reasons: the finish words of the dialect that reads the choice.
-        provider_names: the providers to try before the other shipped ones.
-        state: the state of this answer.
+    The native word stays, and reaches the extensions.
     """
-    word = choice[NATIVE_KEY]
-    if not isinstance(word, str) or not word:
-        return None
-    reason = own_reasons.get(word) or _meaning(word, provider_names)
+    word = choice[key]
+    if isinstance(word, str) and word:
+        said.last = chain(said.last, _native_end(word, choice, said, state))
+
+
+def _native_end(
+    word: str, choice: dict[str, Any], said: Said, state: MappingState
+) -> Iterator[ResponseDelta]:
+    reason = said.dialect.finish_reasons.get(word) or _meaning(word, said.dialect.speaks)
+    end = state.ends.get(said.choice)
     if reason is FinishReason.ERROR:
         message = f"the provider ended the answer with {word[:60]!r}"
-        return error_delta(error_info(None, {"code": word, "message": message}))
-    end = state.ends.get(index)
-    if reason is None or end is None:
-        return None
-    if reason is not FinishReason.STOP:
-        return ResponseDelta(finish_reason=reason, choice=index)
-    if word in PAUSES and end.reason is reason and end.finish_word not in PAUSES:
+        yield error_delta(error_info(None, {"code": word, "message": message}))
+    elif reason is None or end is None:
+        return
+    elif reason is not FinishReason.STOP:
+        yield ResponseDelta(finish_reason=reason, choice=said.choice)
+    elif word in PAUSES and end.reason is reason and end.finish_word not in PAUSES:
         choice["finish_reason"] = end.finish_word
-        return ResponseDelta(finish_reason=reason, raw_finish_reason=word, choice=index)
-    return None
+        yield ResponseDelta(finish_reason=reason, raw_finish_reason=word, choice=said.choice)
 
 
 def _meaning(word: str, provider_names: Iterable[str]) -> FinishReason | None:
@@ -260,51 +274,6 @@ def _take_parts(part: dict[str, Any], state: MappingState) -> str | None:
     return "".join(text for text in texts if text is not None) if texts else None
 
 
-def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[str | None, bool]:
-    """Take argument text, and whether it is whole: some servers send the object itself, then it is all of it.
-
-    Raises:
-        WireTypeError: it is something else.
-    """
-    if type(function.get(key)) is dict:
-        return dump_json(function.pop(key)).decode(), True
-    return take_string(function, key), False
-
-
-def has_mark(event: dict[str, Any], marks: tuple[str, ...]) -> bool:
-    """Return whether *event* has a value at any of the paths *marks*, in which ``[]`` matches any item."""
-    for steps, keys in _by_holder(marks):
-        values: list[Any] = [event]
-        for key, is_list in steps:
-            holders, values = values, []
-            for holder in holders:
-                value = holder.get(key) if type(holder) is dict else None
-                if is_list:
-                    values += value if type(value) is list else ()
-                else:
-                    values.append(value)
-        for value in values:
-            if type(value) is dict and not keys.isdisjoint(value):
-                return True
-    return False
-
-
-@lru_cache(maxsize=256)
-def _by_holder(marks: tuple[str, ...]) -> list[tuple[list[tuple[str, bool]], frozenset[str]]]:
-    """The *marks* that are in one object together: the way to it, and their keys."""
-    groups: dict[str, list[str]] = {}
-    for mark in marks:
-        holder_path, _, key = mark.rpartition(".")
-        groups.setdefault(holder_path, []).append(key)
-    return [
-        (
-            [(name.removesuffix("[]"), name.endswith("[]")) for name in holder_path.split(".") if name],
-            frozenset(keys),
-        )
-        for holder_path, keys in groups.items()
-    ]
-
-
 def is_error(event: dict[str, Any]) -> bool:
     """Return whether *event* reports a failed request."""
     return bool(event.get("error")) or event.get("object") == "error"
@@ -361,10 +330,68 @@ def _move(usage: dict[str, Any], old_path: str, new_path: str) -> None:
 # :class:`OpenAIChatDialect` and overrides what differs.
 
 
+def _take_reasoning(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    if said.reasoning is None:
+        reasoning = said.dialect.reasoning(part, said.choice, state)
+        if reasoning is not None and type(reasoning) is not str:
+            raise _gave(said, "reasoning", reasoning, "a string or None", state)
+        said.reasoning = reasoning or ""
+
+
+def take_content(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Take the text of a message or delta in any of its forms."""
+    said.text = take_text(part, state)
+    if "refusal" in part:
+        said.refusal = take_string(part, "refusal")  # of the content's parts
+
+
+def _take_logprobs(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    logprobs = said.dialect.logprobs(choice, said.text)
+    if logprobs is not None and type(logprobs) is not tuple:
+        raise _gave(said, "logprobs", logprobs, "a tuple or None", state)
+    said.logprobs = logprobs
+
+
+def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    if said.asked is _take_calls:
+        return
+    said.asked = _take_calls
+    for call in said.dialect.tool_calls(part, said.choice, state, whole=said.whole):
+        if type(call) is not ToolCallDelta:
+            raise _gave(said, "tool_calls", call, "ToolCallDelta", state)
+        said.calls.append(call)
+
+
+def _take_segments(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    for segment in said.dialect.segments(part, said.choice, state):
+        if type(segment) is not Segment:
+            raise _gave(said, "segments", segment, "Segment", state)
+        said.deltas.append(ResponseDelta(segment=segment, choice=said.choice))
+
+
+_Step: TypeAlias = tuple[bool, str, str | None, tuple[Any, ...], Take | None]
+"""A row of a choice: whether it is one of its part, its key, word, silent values, and function."""
+_IDENTITY: Final = {"id": ID, "model": MODEL, "created": CREATED}
+_METHODS: Final[Mapping[str, Take]] = {
+    "logprobs": _take_logprobs,
+    "reasoning": _take_reasoning,
+    "segments": _take_segments,
+    "tool_calls": _take_calls,
+}
+"""The functions of rows that ask a method of the dialect."""
+
+
+def _gave(said: Said, method: str, value: object, expected_type: str, state: MappingState) -> PluginError:
+    """Return the error of an override that returned *value*, at its origin instead of in a later delta."""
+    cause = f"{type(said.dialect).__qualname__}.{method} gave {type(value).__name__}, not {expected_type}"
+    return PluginError(f"provider {state.provider!r}: {cause}", plugin=state.provider)
+
+
 class OpenAIChatDialect:
     """The hooks for ``/v1/chat/completions`` and ``/v1/completions``, whole and streamed, and for asking such a server.
 
-    A subclass may override the methods in this list, and the hooks. Each method takes the values that it reads from the
+    It reads by rows, and a subclass adds those of its server: ``part_rows = {**OpenAIChatDialect.part_rows, "mood": ...}``.
+    It may also override the methods in this list, and the hooks. Each method takes the values that it reads from the
     object, and the residue reaches the extensions:
     :meth:`choice_deltas`, :meth:`segments`, :meth:`reasoning`, :meth:`tool_calls`, :meth:`tool_call`, :meth:`logprobs`,
     :meth:`usage_info`, :meth:`rest_of_other_part`, and :meth:`is_marked`, which takes nothing. They do not change
@@ -406,6 +433,10 @@ class OpenAIChatDialect:
         names: see ``ProviderInfo``.
         style: the differences of the server's requests from OpenAI's, as arguments of an ``OpenAIChatStyle``.
         errors: what the vendor says of its errors, or ``None`` if the general rules suffice.
+        event_rows: the rows of an event, by key, beside its choices and counts. Their first deltas come before those of the
+            choices, and their last ones after them.
+        choice_rows: the rows of a choice.
+        part_rows: the rows of its message or delta, which are asked before.
     """
 
     title: ClassVar[str] = "OpenAI Chat Completions"
@@ -452,6 +483,28 @@ class OpenAIChatDialect:
     style: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     errors: ClassVar[VendorErrors | None] = None
 
+    event_rows: ClassVar[Mapping[str, FieldRow]] = MappingProxyType(_IDENTITY)
+    part_rows: ClassVar[Mapping[str, FieldRow]] = MappingProxyType(
+        {
+            "reasoning": FieldRow("reasoning", _take_reasoning, silent=(None,)),
+            "reasoning_content": FieldRow("reasoning", _take_reasoning, silent=(None,)),
+            "refusal": REFUSAL,
+            "content": FieldRow("text", take_content, "text", (None,)),
+            "tool_calls": FieldRow("tool_calls", _take_calls, silent=(None,)),
+            "function_call": FieldRow("tool_calls", _take_calls, silent=(None,)),
+            "role": same("assistant"),
+            "annotations": FieldRow("always []", None, silent=([],)),  # of OpenAI, where others send null
+        }
+    )
+    choice_rows: ClassVar[Mapping[str, FieldRow]] = MappingProxyType(
+        {
+            "text": TEXT,
+            "logprobs": FieldRow("logprobs", _take_logprobs, silent=(None,)),
+            "finish_reason": FINISH,
+            NATIVE_KEY: FieldRow("finish_reason", _take_native_end),
+        }
+    )
+
     @property
     def logprob_paths(self) -> dict[str, LogprobReader]:
         """See ``ProviderInfo``."""
@@ -480,13 +533,22 @@ class OpenAIChatDialect:
         """See the hook ``map_delta``."""
         if type(event) is not dict:
             event = require_object(event)
-        if event.get("error") or event.get("object") == "error":
+        told: Said | None = None
+        event_keys, event_level = self._event_level
+        if event_keys and not event_keys.isdisjoint(event):
+            told = Said(self)
+            read_rows(event_level, event, told, state)
+            yield from told.first
+        kind = event.get("object")
+        if kind == "":
+            del event["object"]  # as Azure's chunks of verdicts have it, with an empty id
+        if event.get("error") or kind == "error":
             usage = event.get("usage")
             yield take_error(event, self.map_error(None, event))
             if usage is not None:
                 event["usage"] = usage  # what the failure cost counts all the same
             return
-        if "choices" not in event and event.get("object") != wire.CHUNK:
+        if "choices" not in event and kind != wire.CHUNK:
             raise unknown_event(event, "no choices in it, so it is not in OpenAI's dialect")
         is_same = state.id is not None and event.get("id") == state.id
         type_error: WireTypeError | None = None
@@ -499,6 +561,8 @@ class OpenAIChatDialect:
         choices, bare_count = event.get("choices"), 0
         if type(choices) is not list or len(choices) != 1 or type(choices[0]) is not dict:  # unlike most
             choices = take_objects(event, "choices")
+        # An override may look at what is left before it goes on, so it gets a generator.
+        is_plain = type(self).choice_deltas is OpenAIChatDialect.choice_deltas
         for number, choice in enumerate(choices):
             # It stays, to identify the residue of the choice.
             index = choice.get("index")
@@ -513,7 +577,11 @@ class OpenAIChatDialect:
                 part, whole = self._part(choice, index, state)
             has_said = False
             try:
-                for delta in self.choice_deltas(choice, part, index, state, whole=whole):
+                for delta in (
+                    self._read_choice(choice, part, index, state, whole)
+                    if is_plain
+                    else self.choice_deltas(choice, part, index, state, whole=whole)
+                ):
                     has_said = True
                     yield delta
             except WireTypeError:
@@ -528,6 +596,8 @@ class OpenAIChatDialect:
                 bare_count += choice.keys() == _INDEX_KEYS
         if bare_count and bare_count == len(choices):
             del event["choices"]  # as in most events: only the index of the text remains
+        if told is not None:
+            yield from told.last
         if type_error is not None:
             raise type_error
 
@@ -580,85 +650,86 @@ class OpenAIChatDialect:
             state: the state of this answer.
             whole: whether the part is a message, not a piece of one.
         """
-        own_methods = self._own_methods
-        if None in part.values():
-            for key in _PART_KEYS:
-                if key in part and part[key] is None:
-                    del part[key]
-        reasoning = refusal = None
-        if "reasoning" in part or "reasoning_content" in part or "reasoning" in own_methods:
-            reasoning = self.reasoning(part, index, state)
-            if reasoning is not None and type(reasoning) is not str:
-                raise self._gave("reasoning", reasoning, "a string or None", state)
-        if "refusal" in part:
-            refusal = take_string(part, "refusal")
-        content = part.get("content")
-        if type(content) is str:
-            del part["content"]
-        elif content is not None:
-            try:
-                content = take_text(part, state)
-            except WireTypeError:
-                if reasoning or refusal:  # which are right
-                    yield ResponseDelta(
-                        reasoning_delta=reasoning or None, refusal_delta=refusal or None, choice=index
-                    )
-                raise
-            if "refusal" in part:
-                refusal = take_string(part, "refusal")  # of the content's parts
-        if "text" in choice:
-            if not content:
-                content = take_string(choice, "text")
-            elif not take_same(choice, "text", content):
-                take_same(choice, "text", "")
-        logprobs = None
-        if "logprobs" in choice or "logprobs" in own_methods:
-            logprobs = self.logprobs(choice, content)
-            if logprobs is not None and type(logprobs) is not tuple:
-                raise self._gave("logprobs", logprobs, "a tuple or None", state)
-        if refusal or logprobs:
-            yield ResponseDelta(
-                content_delta=content or None,
-                reasoning_delta=reasoning or None,
-                refusal_delta=refusal or None,
-                logprobs=logprobs,
-                choice=index,
-            )
-        elif content or reasoning:
-            yield said(content or None, reasoning or None, choice=index)
-        if "tool_calls" in part or "function_call" in part or "tool_calls" in own_methods:
-            for call in self.tool_calls(part, index, state, whole=whole):
-                if type(call) is not ToolCallDelta:
-                    raise self._gave("tool_calls", call, "ToolCallDelta", state)
-                yield said(None, None, call, choice=index)
-        if part:
-            if part.get("role") == "assistant":
-                del part["role"]
-            if part.get("annotations") == []:
-                del part["annotations"]  # OpenAI sends an empty list where others send null
-        for segment in self.segments(part, index, state):
-            if type(segment) is not Segment:
-                raise self._gave("segments", segment, "Segment", state)
-            yield ResponseDelta(segment=segment, choice=index)
-        if "finish_reason" in choice and (finish_word := take_string(choice, "finish_reason")):
-            yield ended(finish_word, choice=index)
-        if NATIVE_KEY in choice:
-            end = native_end(choice, index, self.finish_reasons, self.speaks, state)
-            if end is not None:
-                yield end
+        yield from self._read_choice(choice, part, index, state, whole)
+
+    def _read_choice(
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, whole: bool
+    ) -> Iterable[ResponseDelta]:
+        """See :meth:`choice_deltas`. It reads at once, and makes a :class:`Said` only if a row's function is asked."""
+        shape = (*part, None, *choice)
+        words: dict[str, Any] = {}
+        told = None
+        for is_inner, key, word, silent, take in self._plans.get(shape) or self._plan(shape, part, choice):
+            holder = part if is_inner else choice
+            value = holder.get(key)
+            if word is not None and type(value) is str and word not in words:
+                del holder[key]
+                if value:
+                    words[word] = value
+            elif value in silent:
+                holder.pop(key, None)  # unless an earlier row has taken it
+            elif take is not None:
+                if told is None:
+                    told = Said(self, index, whole)
+                    told.__dict__.update(words)
+                    words = told.__dict__
+                try:
+                    take(holder, key, told, state)
+                except MappingError as error:  # what is beside it is as valid
+                    told.error = told.error or error
+        if told is None and "refusal" in words:
+            told = Said(self, index, whole)
+            told.__dict__.update(words)
+        if told is not None:
+            return told.speak()
+        text, reasoning = words.get("text"), words.get("reasoning")
+        deltas = [said(text, reasoning, choice=index)] if text or reasoning else []
+        if "finish" in words:
+            deltas.append(ended(words["finish"], choice=index))
+        return deltas
+
+    def _plan(
+        self, shape: tuple[str | None, ...], part: dict[str, Any], choice: dict[str, Any]
+    ) -> list[_Step]:
+        """Return the rows for *part* and *choice* in their order, and note them for others of this *shape*."""
+        plan = [
+            step for step, is_always in self._steps if is_always or step[1] in (part if step[0] else choice)
+        ]
+        if len(str(shape)) < 1000:
+            if len(self._plans) >= 100:
+                self._plans.clear()
+            self._plans[shape] = plan
+        return plan
 
     @cached_property
-    def _own_methods(self) -> frozenset[str]:
-        """Those of the methods below that a subclass overrides: they are asked also where their keys are missing."""
-        names = ("logprobs", "reasoning", "tool_calls")
-        return frozenset(
-            name for name in names if getattr(type(self), name) is not getattr(OpenAIChatDialect, name)
-        )
+    def _plans(self) -> dict[tuple[str | None, ...], list[_Step]]:
+        """The rows that fit a choice, by the keys of its part, ``None``, and its own."""
+        return {}
 
-    def _gave(self, method: str, value: object, expected_type: str, state: MappingState) -> PluginError:
-        """Return the error of an override that returned *value*, at its origin instead of in a later delta."""
-        cause = f"{type(self).__qualname__}.{method} gave {type(value).__name__}, not {expected_type}"
-        return PluginError(f"provider {state.provider!r}: {cause}", plugin=state.provider)
+    @cached_property
+    def _steps(self) -> list[tuple[_Step, bool]]:
+        """All rows of a part and of a choice, and whether each is asked without its key, for a method that is overridden."""
+        always = {
+            take
+            for name, take in _METHODS.items()
+            if getattr(type(self), name) is not getattr(OpenAIChatDialect, name)
+        }
+        own_rows = {"segments": FieldRow("segments", _take_segments)} if _take_segments in always else {}
+        steps = []
+        for is_inner, rows in ((True, {**self.part_rows, **own_rows}), (False, self.choice_rows)):
+            is_watched = False
+            for key, word, silent, take in level_of(rows):
+                is_always = take in always
+                is_watched |= is_always  # the override may look at what later rows take
+                step = is_inner, key, None if is_watched else word, () if is_always else silent, take
+                steps.append((step, is_always))
+        return steps
+
+    @cached_property
+    def _event_level(self) -> tuple[frozenset[str], Level]:
+        """The rows of an event, and their keys, but those of the identity, which is taken at once."""
+        rows = {key: row for key, row in self.event_rows.items() if key not in _IDENTITY}
+        return frozenset(rows), level_of(rows)
 
     def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
         """Return the reasoning of a message or delta. Under both of its names it counts once."""
@@ -807,5 +878,51 @@ class OpenAIChatDialect:
 _building = later("crosswalk.service.building")
 _NO_CHOICES: Final[Set[int]] = frozenset()
 _INDEX_KEYS = {"index"}
-_PART_KEYS = (*SPEECH, "role")
-"""The keys of a message or delta under which a null says nothing."""
+
+
+def stated_rows(dialect: object) -> list[Mapping[str, FieldRow]]:
+    """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes, or in a mapping there.
+    Where types have tables of their own inside a row, there are rows for each type.
+
+    A dialect that reads without a table may state the same facts as mappings of rows. Those of an
+    :class:`OpenAIChatDialect` are a mapping for its messages, one for its deltas, and one for the texts of
+    ``/v1/completions`` if that is one of its endpoints.
+    """
+    if not isinstance(dialect, OpenAIChatDialect):
+        return [rows for _, value in getmembers_static(dialect) for rows in _rows_in(value)]
+    stated = [table.rows for _, table in getmembers_static(dialect) if isinstance(table, FieldTable)]
+    counts = {
+        f"usage.{path}": count(name) for name, paths in dialect.count_paths.paths.items() for path in paths
+    }
+    end = {path: row for path, row in dialect.choice_rows.items() if path != "text"}
+    said = [
+        {**{f"{part}.{path}": row for path, row in dialect.part_rows.items()}, **end}
+        for part in ("message", "delta")
+    ] + [dict(dialect.choice_rows)] * ("/v1/completions" in dialect.endpoints)
+    for rows in said:
+        choice = {f"choices[].{path}": row for path, row in rows.items()}
+        stated.append({**dialect.event_rows, **choice, **counts})
+    return stated
+
+
+def _rows_in(value: Any) -> Iterator[Mapping[str, FieldRow]]:
+    """Yield the rows of *value*: a table, a mapping of rows, or a mapping of either by type. None of anything else."""
+    if isinstance(value, FieldTable):
+        yield from _by_type(value.rows)
+    elif isinstance(value, Mapping):
+        rows = {path: row for path, row in value.items() if isinstance(row, FieldRow)}
+        yield from (rows,) if rows else chain.from_iterable(map(_rows_in, value.values()))
+
+
+def _by_type(rows: Mapping[str, FieldRow]) -> Iterator[Mapping[str, FieldRow]]:
+    """Yield *rows* with those inside one of them, once for each type, or just *rows* if no row has tables inside."""
+    inner = [
+        (path, inner)
+        for path, row in rows.items()
+        for table in row.inside.values()
+        for inner in _by_type(table.rows)
+    ]
+    for path, inner_rows in inner:
+        yield {**rows, **{f"{path}.{inner_path}": row for inner_path, row in inner_rows.items()}}
+    if not inner:
+        yield rows

@@ -451,7 +451,7 @@ class Reader:
             MappingError: as from :meth:`read`.
         """
         limits = self._options.limits
-        is_document = answer.startswith(b"{") and answer.endswith(b"}") and len(answer) <= limits.total_bytes
+        is_document = answer[:1] + answer[-1:] == b"{}" and len(answer) <= limits.total_bytes
         if is_document and self._error_decoder is None and self._open is None:
             try:
                 event = load_event(answer, limits)
@@ -470,8 +470,8 @@ class Reader:
         Raises:
             MappingError: as from :meth:`read` and :meth:`finish`.
         """
-        for _ in self.read_whole(answer):
-            pass
+        self._delivery.is_watched = False
+        drain(self.read_whole(answer))
         if self._decode is None:  # a single document, of which nothing is left
             self._end()
             return self._complete()
@@ -753,8 +753,8 @@ class Reader:
         if not state.has_json_extensions:
             raise mapper.broken("it left in the extensions what is not JSON")
         draft = state.choices.get(0) if len(state.choices) == 1 else None
-        ends_with_text = draft is not None and draft.open is _TEXT and draft.text[0]  # as most do
-        if state.usage is not None and not ends_with_text:
+        is_told = draft is not None and (draft.has_calls or (draft.open is _TEXT and draft.text[0]))
+        if state.usage is not None and not is_told:  # most answers say something
             self._note_unread()
         try:
             last_deltas = final_deltas(state, self._delivery)

@@ -167,11 +167,12 @@ API: Final = 1
 
 It changes only with the major version of ``crosswalk-llm``.
 """
-API_MINOR: Final = 3
+API_MINOR: Final = 4
 """The minor version of the plugin API. It grows with each new name, argument or field.
 
 1.1: ``framing`` gets the content type. 1.2: ``ProviderInfo.names``, bounds for ``accept_number``, a text as time for
-``take_identity``, requests of ``OpenAIChatDialect``, and tables of fields. 1.3: ``ProviderInfo.nested``.
+``take_identity``, requests of ``OpenAIChatDialect``, and tables of fields. 1.3: ``ProviderInfo.nested``. 1.4:
+rows of ``OpenAIChatDialect``, and ``FieldRow.word`` and ``FieldRow.silent``.
 """
 
 

@@ -49,7 +49,7 @@ from crosswalk.plugin.installed import (
 from crosswalk.plugin.state import MappingState
 from crosswalk.text import meant, where_raised
 from crosswalk.types.delta import ResponseDelta
-from crosswalk.types.json import copy_json
+from crosswalk.types.json import MergeRules, copy_json, merge_rules
 from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason
 from crosswalk.wire.framing import DEFAULT, Decoder, Frame, Limits, NeedMore, SniffingDecoder
@@ -125,6 +125,7 @@ class Mapper:
         shipped: the provider as Crosswalk ships it, which recognizes its dialect for servers that also speak it, or
             ``None`` if this is that, or if Crosswalk does not ship it.
         learned: what is found out once about the requests of this provider, by name.
+        rules: how the fields of several events are merged.
     """
 
     provider: str
@@ -143,7 +144,12 @@ class Mapper:
     shipped: Mapper | None = None
     learned: dict[str, Any] = attrs.field(factory=dict, init=False)
     _dialects: dict[str, tuple[Mapper, Mapper]] = attrs.field(factory=dict, init=False)
+    rules: MergeRules = attrs.field(init=False)
     _framing_count: int = attrs.field(init=False)  # of the arguments of the framing
+
+    @rules.default
+    def _merge_rules(self) -> MergeRules:
+        return merge_rules(self.info.pieces, self.info.cumulative)
 
     @_framing_count.default
     def _count_framing(self) -> int:

@@ -503,9 +503,8 @@ class CountPaths:
                 if type(inner) is not dict or not inner:
                     inner = (accept_object(holder, group) or {}) if group in holder else {}
                 holder = inner
-            for key in [*holder]:
-                name = name_by_key.get(key)
-                if name is None:
+            for key, name in name_by_key.items():
+                if key not in holder:
                     continue
                 count = holder[key]
                 if name in counts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -12,18 +13,20 @@ import attrs
 
 from crosswalk.codec import from_json, to_json
 from crosswalk.errors import CrosswalkError
+from crosswalk.mapping.fields import FieldRow, same
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Mapper
-from crosswalk.plugins import ID, MODEL, REASONING, REFUSAL, TEXT
 from crosswalk.testing import answers, evidence, lossless, pairing, requests, texts, values
 from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, taken_for, written
 from crosswalk.testing.case import Case, Tally, reader_options
 from crosswalk.testing.perturbation import (
     EXCEPTIONS,
+    MISSING,
     SHARED_STATE,
     KnownException,
     Leaf,
     Problem,
+    at,
     outcome,
     read_exceptions,
     replaced,
@@ -108,16 +111,23 @@ def rows_hold(case: Case) -> Iterator[Problem]:
         if leaf.value not in (None, ""):
             leaves_by_path.setdefault(show_path(leaf.path), []).append(leaf)
     bodies = [one for one in case.others if not one.stream and one.status < 400]
-    kinds = (TEXT, REASONING, REFUSAL, *((ID, MODEL) if len(case.events) == 1 else ()))
+    kinds = ("text", "reasoning", "refusal", *(("id", "model") if len(case.events) == 1 else ()))
     for rows in evidence.rows_of(case.mapper):
-        places = {path: row.place for path, row in rows.items() if row in kinds or _is_count(row.place)}
-        said = {path: _leaves_of_row(path, leaves_by_path) for path in places}
+        places = {path: row.place for path, row in rows.items() if row.place in kinds or _is_count(row.place)}
+        said = {
+            path: [
+                leaf for leaf in _leaves_of_row(path, leaves_by_path) if _fits(case.events, leaf, path, rows)
+            ]
+            for path in places
+        }
+        spoken = [leaf for path in places if places[path] == "text" for leaf in said[path]]
+        if not spoken:
+            continue
         silent_events = case.events
         for leaf in chain.from_iterable(said.values()):
             silent_events = replaced(silent_events, leaf, None)
         silent, first_leaves = case.map(silent_events), dict[str, Leaf]()
-        spoken = {leaf.event for path in places if rows[path] is TEXT for leaf in said[path]}
-        if not spoken or silent.response is None or _said(silent.response, "text"):
+        if silent.response is None or _said(silent.response, "text"):
             continue
         counted = {leaf.event for path in places if _is_count(places[path]) for leaf in said[path]}
         # Several reports are sums, and what something else counts may replace a report.
@@ -129,7 +139,9 @@ def rows_hold(case: Case) -> Iterator[Problem]:
             if _said(silent.response, place) or (is_count and not are_sure):
                 continue
             value = amount if is_count else f"reed {amount}"
-            leaf = Leaf(max((counted if is_count else ()) or spoken), _keys(path), value)
+            text = max(spoken, key=attrgetter("event"))
+            event = max(counted) if is_count and counted else text.event
+            leaf = Leaf(event, said[path][-1].path if said[path] else _keys(path, text.path), value)
             filled = case.map(replaced(silent_events, leaf, value))
             if filled.error is None and str(value) not in _said(filled.response, place):
                 message = f"its row says {place}, and it is not read as that"
@@ -153,6 +165,16 @@ def _leaves_of_row(path: str, leaves_by_path: Mapping[str, list[Leaf]]) -> list[
     return [leaf for one, leaves in leaves_by_path.items() if pattern.fullmatch(one) for leaf in leaves]
 
 
+def _fits(events: list[Any], leaf: Leaf, path: str, rows: Mapping[str, FieldRow]) -> bool:
+    """Whether the object of *leaf*, at the *path* of one of *rows*, has their constants, such as that of its type."""
+    for other, row in rows.items():
+        if row.place.startswith("always ") and other.rpartition(".")[0] == path.rpartition(".")[0]:
+            value = at(events[leaf.event], (*leaf.path[:-1], other.rpartition(".")[2]))
+            if value is not MISSING and row.place != same(value).place:
+                return False
+    return True
+
+
 _LAWS_OF_ROWS: Final = (
     *(lossless.nothing_lost, texts.text_only_once, texts.text_as_it_was_sent),
     values.counts_are_the_providers,
@@ -170,8 +192,11 @@ def _said(response: dict[str, Any], place: str) -> str:
     return str(value or "") if mark not in (Provenance.SYNTHETIC, Provenance.ABSENT) else ""
 
 
-def _keys(path: str) -> tuple[str | int, ...]:
-    """Return the keys of the *path* of a row, the first item for each array without a place."""
+def _keys(path: str, text_path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Return the keys of the *path* of a row, beside the text at *text_path* or in the first item of each array."""
+    holder, _, key = path.rpartition(".")
+    if holder and "[" not in key and re.sub(r"\[\d+\]", "[]", show_path(text_path[:-1])) == holder:
+        return (*text_path[:-1], key)
     keys = re.findall(r"\[\d*\]|[^.\[\]]+", path)
     return tuple(int(key[1:-1] or 0) if key[0] == "[" else key for key in keys)
 

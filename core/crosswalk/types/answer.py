@@ -12,12 +12,11 @@ import orjson
 
 from crosswalk.plain_errors import ResponseValidationError
 from crosswalk.text import clean_message
-from crosswalk.types.delta import Correction, ResponseDelta, said as said_delta
+from crosswalk.types.delta import Correction, ResponseDelta, said
 from crosswalk.types.json import (
     EMPTY_OBJECT,
     PIECES,
     Arrays,
-    FrozenObject,
     MergeRules,
     Placed,
     adopted,
@@ -63,6 +62,7 @@ from crosswalk.types.values import (
 _TEXT: Final = SegmentType.TEXT  # an enum's members are slow to look up
 _REASONING: Final = SegmentType.REASONING
 _REFUSAL: Final = SegmentType.REFUSAL
+_TOOL_CALL: Final = SegmentType.TOOL_CALL
 _ASSISTANT: Final = Role.ASSISTANT
 _MESSAGE_MAKER: Final = maker(ChatMessage, "role", "content", "tool_calls")
 _SEGMENT_MAKER: Final = maker(Segment, "type", "content")
@@ -219,7 +219,7 @@ class ChoiceDraft:
             return False
         if type(self.parts[-1]) is CallDraft:
             own_keys = segment.metadata.keys() & {"id", "name", "type"}
-            return segment.type is SegmentType.TOOL_CALL and bool(segment.metadata) and not own_keys
+            return segment.type is _TOOL_CALL and bool(segment.metadata) and not own_keys
         return segment.type is self.open
 
     def add_call(self, fragment: ToolCallDelta) -> None:
@@ -283,20 +283,25 @@ class ChoiceDraft:
                 _MESSAGE_MAKER(_ASSISTANT, text, None), (_SEGMENT_MAKER(_TEXT, text),), None, logprobs
             )
         calls: list[ToolCall] = []
-        ids: dict[CallDraft, str] = {}
+        call_segments: dict[CallDraft, Segment] = {}
         taken_ids = {call.id for call in self.calls.values()}
         for index in sorted(self._inserted_calls):
             call = self.calls[index]
-            ids[call] = call.id or _free_id(number, index, taken_ids)
+            id, arguments = call.id or _free_id(number, index, taken_ids), call.text(partial=partial)
+            metadata: dict[str, Any] = {"id": id}
             if call.name:
+                metadata["name"] = call.name
                 if not call.id:
                     provenance[f"{path}message.tool_calls[{len(calls)}].id"] = Provenance.SYNTHETIC
                 if not call.arguments and not partial and call.kind is None:
                     provenance[f"{path}message.tool_calls[{len(calls)}].arguments"] = Provenance.DERIVED
-                calls.append(ToolCall(ids[call], call.name, call.text(partial=partial), call.kind))
+                calls.append(ToolCall(id, call.name, arguments, call.kind))
             elif not partial:
                 raise ResponseValidationError(f"tool call {index} has no name")
-        segment_list: list[Segment] = []
+            call_segments[call] = _CALL_MAKER(_TOOL_CALL, arguments, adopted(metadata))
+        segments: list[Segment] = []
+        texts: list[str] = []
+        refusals: list[str] = []
         for position, part in enumerate(self.parts):
             later_segment = self._later_segments.get(position)
             if isinstance(part, tuple):
@@ -306,27 +311,19 @@ class ChoiceDraft:
             elif position in self._pieces_by_part:
                 segment = whole_segment(self._pieces_by_part[position])
             else:
-                segment = self._segment(part, ids, partial=partial)
-            segment_list.append(segment if later_segment is None else _with_more(segment, later_segment))
-        segments = tuple(segment_list)
-        content = said(segments, _TEXT)
-        if content is None and self._has_blank_content:
-            content = ""
+                segment = part if isinstance(part, Segment) else call_segments[part]
+            segments.append(segment if later_segment is None else _with_more(segment, later_segment))
+            if segment.type is _TEXT:
+                texts.append(segment.content)
+            elif segment.type is _REFUSAL:
+                refusals.append(segment.content)
+        content = "".join(texts) if texts or self._has_blank_content else None
         return Built(
             _MESSAGE_MAKER(_ASSISTANT, content, tuple(calls) or None),
-            segments,
-            said(segments, _REFUSAL),
+            tuple(segments),
+            "".join(refusals) if refusals else None,
             logprobs,
         )
-
-    @staticmethod
-    def _segment(part: Segment | CallDraft, ids: dict[CallDraft, str], *, partial: bool) -> Segment:
-        if isinstance(part, Segment):
-            return part
-        metadata = {"id": ids[part]}
-        if part.name:
-            metadata["name"] = part.name
-        return _CALL_MAKER(SegmentType.TOOL_CALL, part.text(partial=partial), FrozenObject.adopt(metadata))
 
 
 def _with_more(segment: Segment, later_segment: Segment) -> Segment:
@@ -385,12 +382,6 @@ def _free_id(choice: int, index: int, taken_ids: set[str | None]) -> str:
     return free_id
 
 
-def said(segments: Iterable[Segment], kind: SegmentType) -> str | None:
-    """Return the joined contents of the segments of a kind, or ``None`` if there is none."""
-    texts = [segment.content for segment in segments if segment.type is kind]
-    return "".join(texts) if texts else None
-
-
 # ---------------------------------------------------------------------------------- answer
 # The state of one answer while it is received: provider, choices, usage, extensions. Each fact is stored once.
 #
@@ -418,6 +409,7 @@ _WHOLES_BY_DETAIL: Final = {
     "cache_write_1h_tokens": "cache_write_tokens",
 }
 """The same for the details."""
+_STRING_TYPE: Final = frozenset({str})
 _TEXT_TYPES: Final = frozenset({str, NoneType})
 _ZERO: Final = timedelta(0)
 _ABSENT: Final = Provenance.ABSENT  # an enum's members are slow to look up
@@ -543,7 +535,7 @@ class AnswerDraft:
         except TypeError as error:
             return "ecursion" in str(error) and is_finite(self._extensions)
         # orjson writes null for NaN and infinity.
-        return b"null" not in encoded or not _holds_non_finite(self._extensions)
+        return encoded.find(b"null") < 0 or not _holds_non_finite(self._extensions)
 
     def response(
         self,
@@ -586,7 +578,9 @@ class AnswerDraft:
         id = self.id or self.id_factory()
         # A plugin may set any of these itself.
         is_checked = (
-            self.is_checked and type(id) is type(model) is str and set(map(type, provenance)) <= {str}
+            self.is_checked
+            and type(id) is type(model) is str
+            and _STRING_TYPE.issuperset(map(type, provenance))
         )
         is_checked = is_checked and type(usage) is UsageInfo
         metadata = (_METADATA_MAKER if is_checked else _checked_metadata)(
@@ -673,10 +667,11 @@ class AnswerDraft:
     ) -> None:
         """Mark each of the *counts* that is above the whole that it is a part of."""
         for part_name, whole_name in wholes.items():
-            count, whole = getattr(counts, part_name), getattr(self.usage, whole_name)
-            if count is None or whole is None or count <= whole:
+            count = getattr(counts, part_name)
+            if count is None:
                 continue
-            if provenance.get(f"usage.{whole_name}") is not _ABSENT:
+            whole = getattr(self.usage, whole_name)
+            if whole is not None and count > whole and provenance.get(f"usage.{whole_name}") is not _ABSENT:
                 provenance.setdefault(path + part_name, Provenance.MISTYPED)
 
 
@@ -728,10 +723,10 @@ class Texts:
         # Most of a stream goes on with the block before.
         separators = () if last_text is None or last_text[1] is block else _apart(kind, last_text[0])
         if kind is _TEXT:
-            delta = ResponseDelta(content_delta=text, logprobs=logprobs) if logprobs else said_delta(text)
+            delta = ResponseDelta(content_delta=text, logprobs=logprobs) if logprobs else said(text)
             return (*separators, delta)
         if kind is _REASONING:
-            return (*separators, said_delta(None, text))
+            return (*separators, said(None, text))
         return (*separators, ResponseDelta(refusal_delta=text))
 
     def keep(self, block: object, name: str, value: str | None, **facts: Any) -> Iterable[ResponseDelta]:

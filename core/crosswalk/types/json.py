@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from enum import Enum
-from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard
 
 import orjson
@@ -37,7 +36,6 @@ _NAMING_KEYS: Final = frozenset({"type", "id", "role"})
 _CONTAINER_TYPES: Final = frozenset({dict, list})
 
 
-@lru_cache(maxsize=64)
 def merge_rules(pieces: tuple[str, ...], cumulative: tuple[str, ...] = ()) -> MergeRules:
     """Paths such as ``choices[].token_ids`` as rules for :func:`merge`."""
     rules: dict[str, Any] = {}

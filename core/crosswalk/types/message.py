@@ -44,7 +44,9 @@ class CallKind(StrEnum):
 
 def as_call_kind(value: object) -> CallKind | None:
     """Convert a kind: ``function`` becomes ``None``, the kind of every call that does not name one (an attrs converter)."""
-    kind = None if value is None else one_of(CallKind, value, "unknown kind of tool call")
+    if value is None:
+        return None
+    kind = one_of(CallKind, value, "unknown kind of tool call")
     return None if kind is CallKind.FUNCTION else kind
 
 

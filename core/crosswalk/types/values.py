@@ -267,8 +267,7 @@ def maker(cls: type[T], *names: str) -> Callable[..., T]:
 
     def make(*values: Any) -> T:
         instance = _new(cls)
-        for setter, value in zip(setters, values + more_values, strict=True):
-            setter(instance, value)
+        any(map(call, setters, repeat(instance), values + more_values))  # each gives None
         return instance
 
     return make
@@ -563,7 +562,7 @@ class RawEvents(Sequence[Any]):
 
     def __init__(self, frames: Iterable[bytes] = ()) -> None:
         self._frames = tuple(frames) if type(frames) is list else as_tuple(frames)
-        if not set(map(type, self._frames)) <= _FRAME_TYPES:
+        if not _FRAME_TYPES.issuperset(map(type, self._frames)):
             raise ResponseValidationError("raw events must be bytes")
 
     @property

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from crosswalk import ResponseDelta
-from crosswalk.plugins import FINISH, TEXT, FieldTable, ProviderInfo, Recognition, hookimpl, same
+from crosswalk.plugins import (
+    FINISH,
+    TEXT,
+    FieldTable,
+    FinishReason,
+    ProviderInfo,
+    Recognition,
+    hookimpl,
+    same,
+    take_string,
+)
 from crosswalk.testing import Corpus
 
 from .conftest import ROOT, Done, line
@@ -236,10 +246,43 @@ def test_a_dialect_of_openai_states_what_it_takes(run: Run) -> None:
     assert paths == [own_path, path]
 
 
-def test_a_plugin_without_rows_has_no_list_of_them(run: Run) -> None:
-    shown = run("table", "anthropic", ROOT / "tests/captures/anthropic")
-    assert "message.content" in shown.out
-    assert "Fields of" not in shown.out
+def test_the_tables_of_types_are_shown_as_one(run: Run) -> None:
+    shown = run("table", "anthropic", ROOT / "tests/captures/anthropic").out
+    shown = shown.partition("\nFields of HostedMessages\n")[2].partition("\nFields of ")[0]
+    places = {row.split()[0]: row.split()[1] for row in shown.splitlines() if row}
+    paths = ["content[].thinking", "content_block.input", "delta.text", "delta.stop_reason"]
+    assert [places[path] for path in paths] == ["reasoning", "tool_calls", "text", "finish_reason"]
+
+
+def test_a_path_of_several_types_has_all_its_places(run: Run) -> None:
+    shown = run("table", "openai_responses", ROOT / "tests/captures/openai_responses").out
+    shown = shown.partition("\nFields of ResponsesDialect\n")[2]
+    delta = next(row for row in shown.splitlines() if row.startswith("delta "))
+    places = {place.strip(", ") for place in delta.split()[1:-1]}
+    assert places == {"text", "refusal", "reasoning", "tool_calls", "segments"}
+    assert "\nobject " in shown
+    assert "\ntype " not in shown  # its place would be all types
+
+
+class Rowless:
+    """A plugin that reads without a table."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        return ProviderInfo(title="Rowless", endpoints=("/say",))
+
+    @hookimpl
+    def map_delta(self, event: Any) -> list[ResponseDelta]:
+        return [ResponseDelta(content_delta=take_string(event, "text"), finish_reason=FinishReason.STOP)]
+
+
+def test_a_plugin_without_rows_has_no_list_of_them(
+    run: Run, tmp_path: Path, provider: Callable[[object, str], str]
+) -> None:
+    (tmp_path / "a.json").write_text('{"text": "Hi"}')
+    shown = run("table", provider(Rowless(), "rowless"), "a.json").out
+    assert "message.content" in shown
+    assert "Fields of" not in shown
 
 
 # Which captures.

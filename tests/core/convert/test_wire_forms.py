@@ -46,7 +46,7 @@ from crosswalk.responses.accumulator import ITEM_CLASSES
 from crosswalk.responses.content import Annotation
 from crosswalk.responses.records import classes_of, keys_of
 from crosswalk.wire import chat, messages, responses
-from crosswalk_anthropic.messages import AnthropicDialect, ContentBlocks
+from crosswalk_anthropic.messages import BLOCKS, PIECES, AnthropicDialect
 from wires import NOW
 
 CHAT, RESPONSES, MESSAGES = FORMS
@@ -204,20 +204,13 @@ def test_every_field_of_a_message_is_read(name: str) -> None:
 
 
 def test_the_readers_of_a_message_look_for_no_other_field() -> None:
-    methods = (
-        OpenAIChatDialect.choice_deltas,
-        OpenAIChatDialect.reasoning,
-        OpenAIChatDialect.tool_calls,
-        openai_dialect._citations,
-        openai_dialect._audio_segments,
-        openai_dialect._image_segments,
-    )
-    found = set().union(*(looked_up(method, "part") for method in methods))
-    assert found - {"role"} <= chat.FIELDS.keys()
-    assert openai_dialect._SEGMENTS.keys() == {
-        name for name, kind in chat.FIELDS.items() if kind in (T.CITATION, T.MEDIA)
-    }
-    assert {*chat.SPEECH} == chat.FIELDS.keys() - openai_dialect._SEGMENTS.keys()
+    rows = openai_dialect.ChatDialect.part_rows
+    assert rows.keys() - {"role", "reasoning_details"} == chat.FIELDS.keys()
+    for method in (OpenAIChatDialect.reasoning, OpenAIChatDialect.tool_calls):
+        assert looked_up(method, "part") <= chat.FIELDS.keys()
+    own = {name for name, row in rows.items() if row.place == "segments"}
+    assert own == {name for name, kind in chat.FIELDS.items() if kind in (T.CITATION, T.MEDIA)}
+    assert {*chat.SPEECH} == chat.FIELDS.keys() - own
 
 
 RICH = [
@@ -363,9 +356,12 @@ def test_a_piece_is_read_and_written(type: str) -> None:
 
 
 def test_the_reader_of_messages_knows_no_other_word() -> None:
-    assert cases(AnthropicDialect._around) == messages.EVENTS.keys() - {"error", "content_block_delta"}
-    assert cases(ContentBlocks.delta) == messages.PIECES.keys() - {"input_json_delta"}
-    assert cases(ContentBlocks._start) <= messages.BLOCKS.keys()
+    said_nothing = {"error", "ping", "content_block_stop"}
+    assert AnthropicDialect.fields.keys() == {"message", *messages.EVENTS} - said_nothing
+    assert {type: [*table.rows] for type, table in PIECES.items()} == {
+        type: [piece.leaf] for type, piece in messages.PIECES.items()
+    }
+    assert all(messages.BLOCKS[type].leaf in table.rows for type, table in BLOCKS.items())
     for unknown in (
         {"type": "content_block_delta", "index": 0, "delta": {"type": "hologram_delta"}},
         {"type": "hologram"},

@@ -8,8 +8,16 @@ from typing import Any
 
 import pytest
 
-from crosswalk import ChatResponse, Registry, Segment, SegmentType, normalize, normalize_stream
-from crosswalk.plugins import MappingState, OpenAIChatDialect
+from crosswalk import ChatResponse, MappingError, Registry, Segment, SegmentType, normalize, normalize_stream
+from crosswalk.plugins import (
+    REASONING,
+    REFUSAL,
+    FieldRow,
+    MappingState,
+    OpenAIChatDialect,
+    Said,
+    take_string,
+)
 from crosswalk.types import ResponseDelta, TokenLogprob, ToolCallDelta, UsageInfo
 
 MESSAGES: dict[str, dict[str, Any]] = {
@@ -188,3 +196,79 @@ def test_what_an_override_reads_does_not_depend_on_the_fields_around_it(
     assert [segment.type for segment in response.segments].count(SegmentType.CITATION) == 1
     assert response.logprobs is not None
     assert [token.logprob for token in response.logprobs] == [-0.5]
+
+
+class WithRows(OpenAIChatDialect):
+    """Reads what its server adds by rows."""
+
+    part_rows = {**OpenAIChatDialect.part_rows, "musing": REASONING, "excuse": REFUSAL}
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_row_more_reads_a_key_of_the_servers_own(is_stream: bool) -> None:
+    for part, expected in [
+        ({"musing": "Hm.", "content": "Yes"}, ("Hm.", "Yes", None)),
+        ({"musing": "Hm."}, ("Hm.", "", None)),
+        ({"excuse": "No."}, ("", "", "No.")),
+    ]:
+        if is_stream:
+            response = stream([chunk(part), chunk({}, finish_reason="stop")], WithRows())
+        else:
+            response = normalize(body(part), "mine", registry=registry_of(WithRows()))
+        assert (response.reasoning, response.text, response.refusal) == expected
+        assert "choices" not in response.metadata.extensions
+
+
+def test_choices_of_any_number_of_shapes_are_read_alike() -> None:
+    registry = registry_of(OpenAIChatDialect())
+    for key in [*(f"mood_{number}" for number in range(120)), "m" * 2000]:
+        for _ in range(2):
+            response = normalize(body({"content": "Hi", key: 1}), "mine", registry=registry)
+            assert response.text == "Hi"
+            assert response.metadata.extensions["choices"][0]["message"] == {key: 1}
+
+
+class Fussy(OpenAIChatDialect):
+    """Reads a key of the choice before anything else."""
+
+    def choice_deltas(
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterable[ResponseDelta]:
+        take_string(choice, "mood")
+        yield from super().choice_deltas(choice, part, index, state, whole=whole)
+
+
+def test_the_text_beside_a_value_that_an_override_refuses_is_in_the_partial_answer() -> None:
+    payload = body({"content": "Hi"})
+    payload["choices"][0]["mood"] = 1
+    with pytest.raises(MappingError, match=r"choices\[0\]\.mood: expected string") as refused:
+        normalize(payload, "mine", registry=registry_of(Fussy()))
+    assert refused.value.partial is not None
+    assert refused.value.partial.text == "Hi"
+
+
+class Looking(OpenAIChatDialect):
+    """Looks at the calls of a part before it is read, and says after them that there were some."""
+
+    def choice_deltas(
+        self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, *, whole: bool
+    ) -> Iterable[ResponseDelta]:
+        deltas = super().choice_deltas(choice, part, index, state, whole=whole)
+        count = len(part.get("tool_calls", ()))
+        yield from deltas
+        yield ResponseDelta(segment=Segment(SegmentType.CITATION, str(count)), choice=index)
+
+
+def test_an_override_may_look_at_the_part_before_it_asks_for_the_deltas() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    response = normalize(body({"tool_calls": [call]}), "mine", registry=registry_of(Looking()))
+    assert [segment.content for segment in response.segments if segment.type == "citation"] == ["1"]
+    assert [call.name for call in response.tool_calls] == ["f"]
+
+
+def test_a_row_names_no_other_word_than_those_of_an_answer() -> None:
+    def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        """Take nothing."""
+
+    with pytest.raises(ValueError, match="calls"):
+        FieldRow("tool_calls", take, "calls")

@@ -21,6 +21,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     WireTypeError,
 )
+from crosswalk.mapping.openai_chat import stated_rows
 from crosswalk.plugins import (
     CREATED,
     FINISH,
@@ -39,11 +40,14 @@ from crosswalk.plugins import (
     Segment,
     SegmentType,
     TableDialect,
+    UsageInfo,
     accept_logprobs,
     calls,
     count,
+    counted,
     hookimpl,
     same,
+    take_count,
     take_string,
     thaw,
     unknown_event,
@@ -104,6 +108,55 @@ class BusyHeron(Heron):
 
     def map_error(self, status: int, body: Any) -> ErrorInfo | None:
         return ErrorInfo(ErrorKind.RATE_LIMIT, f"busy: {body['why']}") if status == 503 else None
+
+
+class Flock(Heron):
+    """Several birds answer, each by its number, and what one of them drank counts as well as what it ate."""
+
+    @staticmethod
+    def take_bird(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        said.choice = take_count(holder, key) or 0
+
+    fields = FieldTable(
+        {
+            "flock[].bird": FieldRow("choice", take_bird),
+            "flock[].say": TEXT,
+            "flock[].tools": calls(name="tool", arguments="with"),
+            "flock[].odds": FieldRow("logprobs", take_logprobs),
+            "flock[].why": FINISH,
+            "used.eaten": count("completion_tokens"),
+            "used.drunk": count("reasoning_tokens"),
+        }
+    )
+
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        counts = self.fields.accept_counts(event)
+        return counted({"completion_tokens": sum(counts.values())} if counts else {}, state)
+
+
+def test_the_items_of_an_array_may_be_answers_of_their_own() -> None:
+    tool = {"id": "c1", "tool": "fish", "with": "{}"}
+    odds = [{"token": "Yo", "logprob": -0.5}]
+    response = read(
+        {"flock": [{"bird": 1, "say": "Yo", "tools": [tool], "odds": odds}, {"bird": 0, "say": "Hi"}]},
+        {
+            "flock": [{"bird": 0, "why": "stop"}, {"bird": 1, "why": "length"}],
+            "used": {"eaten": 3, "drunk": 2},
+        },
+        plugin=Flock(),
+    )
+    other = response.alternatives[0]
+    assert (response.text, other.message.content, other.finish_reason) == ("Hi", "Yo", "length")
+    assert [call.name for call in other.message.tool_calls] == ["fish"]
+    assert [token.token for token in other.logprobs or ()] == ["Yo"]
+    assert response.usage.completion_tokens == 5
+
+
+def test_a_table_may_read_objects_in_the_event() -> None:
+    table = FieldTable({"say": TEXT, "by": same(""), "no": same(None)}, at="flock[]")
+    assert list(table.rows) == ["flock[].say", "flock[].by", "flock[].no"]
+    assert [row.place for row in table.rows.values()] == ["text", "always empty", "always None"]
+    assert table.text_paths == ("flock[0].say",)
 
 
 @pytest.mark.parametrize(("status", "kind"), [(503, ErrorKind.RATE_LIMIT), (500, ErrorKind.SERVER)])
@@ -509,3 +562,99 @@ def test_an_object_that_keeps_something_stays() -> None:
 def test_a_count_where_none_is_read_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="a count is read in objects"):
         FieldTable({"text": TEXT, path: count("prompt_tokens")})
+
+
+def test_a_row_without_a_function_takes_its_silent_values_alone() -> None:
+    class Quiet(TableDialect):
+        title, api, endpoints = "Quiet", "1.4", ("/v1/quiet",)
+        fields = FieldTable({"text": TEXT, "notes": FieldRow("always []", None, silent=([],)), "why": FINISH})
+        finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"stop": FinishReason.STOP}
+
+    registry = Registry(installed=[])
+    registry.register(Quiet(), "quiet")
+    for notes, expected in ([], {}), ([1], {"notes": [1]}), (None, {"notes": None}):
+        response = normalize({"text": "Hi", "notes": notes, "why": "stop"}, "quiet", registry=registry)
+        assert (response.text, response.metadata.extensions) == ("Hi", expected)
+
+
+# Objects of several types, each with a table of its own.
+
+
+class TypedSaid(Said):
+    """What an event says, and how many pieces there were."""
+
+    pieces = 0
+
+
+def take_piece(event: dict[str, Any], key: str, said: TypedSaid, state: MappingState) -> None:
+    said.pieces += 1
+    piece = event[key]
+    if (table := PIECES.get(piece.pop("type", None))) is None:
+        raise unknown_event(event, "a piece of no type")
+    table.read(piece, said, state)
+
+
+PIECES = {"words": FieldTable({"text": TEXT}), "idea": FieldTable({"text": REASONING, "why[0]": FINISH})}
+
+
+class Typed:
+    """A wire with a table for each type of event, and for each type of piece."""
+
+    fields: ClassVar[Mapping[str, FieldTable]] = {
+        "piece": FieldTable({"piece": FieldRow("segments", take_piece, inside=PIECES)}),
+        "ends": FieldTable({"why": FINISH, "used.in": count("prompt_tokens")}),
+    }
+    other_fields = FieldTable({"[1]": TEXT})
+    words: ClassVar[Mapping[str, str]] = {"a": "b"}
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
+        said = TypedSaid()
+        self.fields[event.pop("type")].read(event, said, state)
+        said.deltas += [ResponseDelta(content_delta=".")] * said.pieces
+        return [*said.speak()]
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        return self.fields["ends"].map_usage(event, state)
+
+    @hookimpl
+    def map_finish_reason(self, reason: str) -> FinishReason | None:
+        return FinishReason.STOP if reason == "stop" else None
+
+
+def test_a_row_reads_what_is_inside_by_the_table_of_its_type() -> None:
+    response = read(
+        {"type": "piece", "piece": {"type": "words", "text": "Hi", "mood": 1}},
+        {"type": "piece", "piece": {"type": "idea", "text": "Why"}},
+        {"type": "ends", "why": "stop", "used": {"in": 3}},
+        plugin=Typed(),
+    )
+    assert (response.text, response.reasoning, response.usage.prompt_tokens) == ("Hi..", "Why", 3)
+    assert response.metadata.extensions == {"piece": {"mood": 1}}
+
+
+def test_the_rows_of_each_type_are_stated_apart() -> None:
+    assert [{path: row.place for path, row in rows.items()} for rows in stated_rows(Typed())] == [
+        {"piece": "segments", "piece.text": "text"},
+        {"piece": "segments", "piece.text": "reasoning", "piece.why[0]": "finish_reason"},
+        {"why": "finish_reason", "used.in": "usage.prompt_tokens"},
+        {"[1]": "text"},
+    ]
+
+
+def test_a_dialect_without_a_table_may_state_rows_by_type() -> None:
+    class Stating:
+        finish_reasons: ClassVar[Mapping[str, FinishReason]] = {"stop": FinishReason.STOP}
+        rows: ClassVar[Mapping[str, Mapping[str, FieldRow]]] = {
+            "whole": {"text": TEXT},
+            "piece": {"delta": TEXT, "why": FieldRow("finish_reason", None)},
+        }
+
+    assert stated_rows(Stating()) == [*Stating.rows.values()]
+
+
+@pytest.mark.parametrize("inside", [7, {"say": TEXT}])
+def test_inside_a_row_are_tables(inside: Any) -> None:
+    with pytest.raises(TypeError, match="inside, of the row 'segments', gives a FieldTable"):
+        FieldRow("segments", take_piece, inside=inside)

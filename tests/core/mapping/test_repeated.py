@@ -144,6 +144,14 @@ def test_what_is_repeated_elsewhere_changes_no_arguments() -> None:
     assert (response.model, response.tool_calls[0].arguments) == ("c", '{"x":1}')
 
 
+@pytest.mark.parametrize("key", ["x", "\\u0078", "a\\/b"])
+def test_an_equal_object_elsewhere_hides_no_key_that_stands_twice(key: str) -> None:
+    name = json.loads(f'"{key}"')
+    given = f'{{"{key}":1,"{key}":2}}'
+    body = ollama(given).replace('"done":true', f'"other":{{"{name}":2}},"done":true')
+    assert normalize(body, "ollama").tool_calls[0].arguments == f'{{"{name}":1,"{name}":2}}'
+
+
 class Altering:
     """A provider with a plugin that makes its own arguments, which are not an object of the event."""
 

@@ -182,7 +182,7 @@ SIGNATURES = {
         "provider_info": (),
     }
 }
-SIGNATURES[1, 3] = SIGNATURES[1, 2] = SIGNATURES[1, 1]
+SIGNATURES[1, 4] = SIGNATURES[1, 3] = SIGNATURES[1, 2] = SIGNATURES[1, 1]
 """What hooks get, by the version of the API that said so. Another argument raises the minor, and is a new row here."""
 
 

@@ -19,18 +19,21 @@ from crosswalk.plugins import (
     REASONING,
     REFUSAL,
     TEXT,
+    FieldRow,
     FieldTable,
     FinishReason,
     MappingState,
     OpenAIChatDialect,
     Recognition,
     ResponseDelta,
+    Said,
     TableDialect,
     UsageInfo,
     WireTypeError,
     count,
     hookimpl,
     same,
+    take_string,
 )
 from crosswalk.testing import CHECKS, Capture, check_capture, load_captures
 from crosswalk.testing.evidence import unproven
@@ -383,3 +386,72 @@ def test_places_of_a_lookalike_without_a_recording_are_told() -> None:
     assert "usage.hits" in missing
     assert "choices[].text" not in missing  # no endpoint of its has one
     assert "cached_tokens, " not in missing.partition("usage.prompt_tokens_details.")[0]
+
+
+def take_words(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    said.text = take_string(part, key)
+
+
+def take_part(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    for part in holder[key]:
+        if (table := PARTS.get(part.get("kind"))) is not None:
+            del part["kind"]
+            table.read(part, said, state)
+
+
+def lose(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    """Nobody recorded a refusal beside words, so that nobody sees it."""
+    del part[key]
+
+
+PARTS = {
+    "idea": FieldTable({"idea": REASONING}),
+    "words": FieldTable({"text": FieldRow("text", take_words), "aside": FieldRow("refusal", lose)}),
+}
+TYPED = Capture(
+    "parts",
+    Path("parts.json"),
+    b'{"run":"r1","parts":[{"kind":"idea","idea":"Hm"},{"kind":"words","text":"Hello"}],"why":"stop"}',
+)
+
+
+class Typed(Heron):
+    """A wire whose parts have a table for each kind, in a table for each kind of event."""
+
+    fields = FieldTable({"run": ID, "parts[]": FieldRow("segments", take_part, inside=PARTS), "why": FINISH})
+
+
+def test_a_row_is_tried_in_a_value_of_its_type() -> None:
+    """Not in the first part, which is of another kind, and by what its place says, whatever function takes it."""
+    problems = found(Typed(), TYPED)
+    assert problems[0].endswith("parts[1].aside: its row says refusal, and it is not read as that"), problems
+    assert not any("parts[0]" in problem for problem in problems), problems
+
+
+class Stating:
+    """A wire read without a table, which states rows of events that differ in their type alone."""
+
+    rows: ClassVar[dict[str, dict[str, FieldRow]]] = {
+        "words": {"type": same("words"), "delta": TEXT, "used.in": count("prompt_tokens")},
+        "idea": {"type": same("idea"), "delta": REASONING},
+    }
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        state.take_identity(event, id="run")
+        words = take_string(event, "delta") or ""
+        is_idea = take_string(event, "type") == "idea"
+        yield ResponseDelta(reasoning_delta=words) if is_idea else ResponseDelta(content_delta=words)
+        if event.pop("end", False):
+            yield ResponseDelta(finish_reason=FinishReason.STOP)
+
+    @hookimpl
+    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
+        return Heron.fields.map_usage(event, state)
+
+
+@pytest.mark.parametrize("type", [b"", b'"type":"words",'])
+def test_a_row_with_a_constant_beside_it_is_of_events_with_it(type: bytes) -> None:
+    """The last event has thoughts at the path of the text."""
+    body = b'{"run":"r1",%s"delta":"Hi"}\n{"type":"idea","delta":"Hm","end":true}\n' % type
+    assert found(Stating(), attrs.evolve(STREAM, body=body)) == []
