@@ -56,15 +56,12 @@ def _limit(case: Case, limits: list[int]) -> Iterator[Problem]:
     count, finish = response["usage"]["completion_tokens"], response["finish_reason"]
     if not limits or not count or finish_word is None:
         return
+    reading = f"and {finish_word!r} is read as {finish}"
     if finish == FinishReason.STOP and count in limits:
-        message = (
-            f"the answer has {count} tokens, the limit of its request, and {finish_word!r} is read as stop"
-        )
+        message = f"the answer has {count} tokens, the limit of its request, {reading}"
         yield case.problem("P4", "finish_reason", message)
     elif finish == FinishReason.LENGTH and count < min(limits):
-        message = (
-            f"{count} tokens of {min(limits)} that the request allows, and {finish_word!r} is read as length"
-        )
+        message = f"{count} tokens of {min(limits)} that the request allows, {reading}"
         yield case.problem("P4", "finish_reason", message)
 
 
@@ -170,10 +167,8 @@ def output_shows(case: Case) -> Iterator[Problem]:
         path for path, text in scalars(extensions) if isinstance(text, str) and len(text.split()) >= min_words
     ]
     if prose_paths and (visible_tokens > 2 or response.get("raw_finish_reason")):
-        finding = f"{show_path(prose_paths[0])} is left in the extensions"
-        yield case.problem(
-            "P4", "message", f"an answer of {counted(visible_tokens, 'token')} is empty, and {finding}"
-        )
+        finding = f"is empty, and {show_path(prose_paths[0])} is left in the extensions"
+        yield case.problem("P4", "message", f"an answer of {counted(visible_tokens, 'token')} {finding}")
 
 
 _ERROR: Final[dict[str, Any]] = {
@@ -249,12 +244,9 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     codes = [leaf for leaf in case.leaves if leaf.value == error_info.get("code")]
     for leaf in codes if status in (400, 429) else ():
-        other = (
-            case.map_bytes(dump_json(replaced(case.events, leaf, "crosswalk")[0]), status=503).response or {}
-        )
-        kinds = {part["metadata"]["kind"] for part in other.get("segments", ()) if part["type"] == "error"}
-        if kinds - _SERVER_ERROR_KINDS:
-            yield case.problem("P4", leaf, f"with an unknown code at HTTP 503 it is read as {kinds.pop()}")
+        other = dump_json(replaced(case.events, leaf, "crosswalk")[0])
+        for wrong in _error_kinds(case.map_bytes(other, status=503).response) - _SERVER_ERROR_KINDS:
+            yield case.problem("P4", leaf, f"with an unknown code at HTTP 503 it is read as {wrong}")
     if isinstance(case.events[0], dict):
         changed_outcome = case.map_bytes(case.capture.body, status=200)
         if changed_outcome.is_taken:
@@ -297,19 +289,22 @@ def _other_kind(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
         yield case.problem("P8", "failure", f"its code {code[:40]!r} is not a value of the payload")
     for other in case.others if case.capture.status < 400 else ():
         if other.status >= 400 and decoded(case.mapper, other)[1][-1:] == case.events[-1:]:
-            parts = normalized(case.mapper, other).get("response", {}).get("segments", ())
-            for kind in {part["metadata"]["kind"] for part in parts if part["type"] == "error"}:
-                if kind != error_info["kind"]:
-                    message = f"{error_info['kind']} in a stream, and {kind} as the body of an HTTP error"
-                    yield case.problem("P4", "failure", message)
+            for kind in _error_kinds(normalized(case.mapper, other).get("response")) - {error_info["kind"]}:
+                message = f"{error_info['kind']} in a stream, and {kind} as the body of an HTTP error"
+                yield case.problem("P4", "failure", message)
     if case.capture.status < 400 and error_info["kind"] == ErrorKind.UNKNOWN:
         body = dump_json(case.events[-1])
-        responses = [case.map_bytes(body, status=status).response or {} for status in (400, 500)]
-        parts = [part for response in responses for part in response.get("segments", ())]
-        kinds = {part["metadata"]["kind"] for part in parts if part["type"] == "error"}
+        first, second = (case.map_bytes(body, status=status).response for status in (400, 500))
+        kinds = _error_kinds(first) | _error_kinds(second)
         if len(kinds) == 1 and ErrorKind.UNKNOWN not in kinds:
             message = f"of no kind in a stream, and {kinds.pop()} in the body of an HTTP error"
             yield case.problem("P4", "failure", message)
+
+
+def _error_kinds(response: dict[str, Any] | None) -> set[str]:
+    """Return the kinds of the errors of a *response*, none if it is ``None``."""
+    parts = [] if response is None else response.get("segments", ())
+    return {part["metadata"]["kind"] for part in parts if part["type"] == "error"}
 
 
 def any_failure_is_read(case: Case) -> Iterator[Problem]:
@@ -318,9 +313,8 @@ def any_failure_is_read(case: Case) -> Iterator[Problem]:
         for body in (b"", b"<html>Bad gateway</html>", b"null", b"[]", b'{"error": []}', b'{"crosswalk": 1}'):
             changed_outcome = case.map_bytes(body, status=502)
             if changed_outcome.error is not None or changed_outcome.response["finish_reason"] != "error":
-                yield case.problem(
-                    "P4", "HTTP 502", f"with the body {body.decode()!r} it is not read as an error"
-                )
+                message = f"with the body {body.decode()!r} it is not read as an error"
+                yield case.problem("P4", "HTTP 502", message)
 
 
 def _no_code(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
@@ -330,9 +324,8 @@ def _no_code(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
         if not is_code or leaf.value == case.capture.status or leaf.event < len(case.events) - 1:
             continue
         changed_outcome = case.map(next(changes(case.events, leaf)).events)
-        segments = changed_outcome.response["segments"] if changed_outcome.error is None else []
-        kinds = [part["metadata"]["kind"] for part in segments if part["type"] == "error"]
-        if kinds and kinds[0] != error_info["kind"]:
+        kinds = _error_kinds(changed_outcome.response if changed_outcome.error is None else None)
+        if kinds and error_info["kind"] not in kinds:
             yield case.problem("P4", leaf, "it decides the kind of the error, and is not its code")
             return
 

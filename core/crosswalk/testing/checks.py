@@ -106,18 +106,13 @@ def rows_hold(case: Case) -> Iterator[Problem]:
     answer has without its rows is not tried: something else says it, too. The other laws are tried on one body in which
     each place is filled.
     """
-    leaves_by_path: dict[str, list[Leaf]] = {}
-    for leaf in case.leaves:
-        if leaf.value not in (None, ""):
-            leaves_by_path.setdefault(show_path(leaf.path), []).append(leaf)
+    told = [(show_path(leaf.path), leaf) for leaf in case.leaves if leaf.value not in (None, "")]
     bodies = [one for one in case.others if not one.stream and one.status < 400]
     kinds = ("text", "reasoning", "refusal", *(("id", "model") if len(case.events) == 1 else ()))
     for rows in evidence.rows_of(case.mapper):
         places = {path: row.place for path, row in rows.items() if row.place in kinds or _is_count(row.place)}
         said = {
-            path: [
-                leaf for leaf in _leaves_of_row(path, leaves_by_path) if _fits(case.events, leaf, path, rows)
-            ]
+            path: [leaf for leaf in _leaves_of_row(path, told) if _fits(case.events, leaf, path, rows)]
             for path in places
         }
         spoken = [leaf for path in places if places[path] == "text" for leaf in said[path]]
@@ -160,9 +155,9 @@ def _is_count(place: str) -> bool:
     return place.startswith("usage.") and place != "usage.total_tokens"  # which is a sum
 
 
-def _leaves_of_row(path: str, leaves_by_path: Mapping[str, list[Leaf]]) -> list[Leaf]:
+def _leaves_of_row(path: str, told: Iterable[tuple[str, Leaf]]) -> list[Leaf]:
     pattern = re.compile(re.escape(path).replace(r"\[\]", r"\[\d+\]"))
-    return [leaf for one, leaves in leaves_by_path.items() if pattern.fullmatch(one) for leaf in leaves]
+    return [leaf for leaf_path, leaf in told if pattern.fullmatch(leaf_path)]
 
 
 def _fits(events: list[Any], leaf: Leaf, path: str, rows: Mapping[str, FieldRow]) -> bool:

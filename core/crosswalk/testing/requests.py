@@ -140,9 +140,8 @@ def _asked(case: Case) -> Iterator[tuple[str, str]]:
     unsaid = [path for path in recorded if path not in reached and not path.startswith(is_open)]
     lost = {path: recorded[path][0] for path in unsaid}
     near_options = {_parent(path) for value in _OPTIONS.values() for path in _places(whole, value)}
-    near_text, near_result = (
-        {_parent(path) for path in _places(whole, text)} for text in ("I look.", "Seven.")
-    )
+    near_text = {_parent(path) for path in _places(whole, "I look.")}
+    near_result = {_parent(path) for path in _places(whole, "Seven.")}
     for field, value in _SAID.items():
         places, kind = _places(whole, value), type(value)
         named = _named(whole, field)
@@ -208,10 +207,8 @@ def _choices_answered(
         for one, body in pairs if own else ():
             finish = normalized(case.mapper, one).get("response", {}).get("finish_reason")
             if own <= {*scalars(body)} and finish == wrong:
-                yield (
-                    "tool_choice",
-                    f"the request of {one.case} has what is built for {way}, and its answer ends as {wrong}",
-                )
+                message = f"has what is built for {way}, and its answer ends as {wrong}"
+                yield "tool_choice", f"the request of {one.case} {message}"
 
 
 _OPEN: Final = ("properties.fathoms", "fathoms")
@@ -237,11 +234,9 @@ def _ways_differ(case: Case, built: Mapping[Any, HTTPRequest]) -> Iterator[tuple
             yield field, f"{one} is asked for as {other} is"
     for option in _WORDS.keys() & built.keys():
         asked = built[option]
-        is_said = (
-            _places(asked, _DEPTH["description"])
-            if option == "response_format"
-            else asked.body != built["plain"].body
-        )
+        is_said = asked.body != built["plain"].body
+        if option == "response_format":
+            is_said = bool(_places(asked, _DEPTH["description"]))
         if not is_said and not _named(asked, option):
             yield option, "it is neither in the body nor among the adaptations"
     for text in strings(whole.body):

@@ -113,9 +113,8 @@ def _opaque(case: Case, place: Place) -> Iterator[Problem]:
     if place.value.endswith("=") or place.key.lower().endswith("signature"):
         padded = case.map(place.put(case.events, f"{MARKER}=="))
         if padded.error is None and not _holds(padded, f"{MARKER}=="):
-            yield case.problem(
-                "P4", place, "a text that ends with == in its place is not passed on unchanged"
-            )
+            message = "a text that ends with == in its place is not passed on unchanged"
+            yield case.problem("P4", place, message)
     for leaf in dict.fromkeys((place.leaves[0], place.leaves[-1], *place.leaves[1:2])):
         piece = Place((leaf,))
         marked_outcome = case.marked(piece)
@@ -254,12 +253,8 @@ def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Pro
         for other_kind in other_kinds:
             changed_outcome = case.map(place.put(case.events, other_kind))
             if changed_outcome.error is None and same_json(changed_outcome.response, case.baseline.response):
-                yield case.problem(
-                    "P1",
-                    place,
-                    _ALIKE_MESSAGE.format(other_kind),
-                    about=_said_at(case, place.leaves[0].event, text_path),
-                )
+                field = _said_at(case, place.leaves[0].event, text_path)
+                yield case.problem("P1", place, _ALIKE_MESSAGE.format(other_kind), about=field)
                 break
 
 
@@ -381,9 +376,8 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
         changed_outcome = case.marked(place)
         is_kept = changed_outcome.error is not None or occurrences(typed(changed_outcome.response))
         if not is_kept and answer(changed_outcome.response) != baseline_answer:
-            yield case.problem(
-                "P4", place, "an unknown word in its place changes the answer without an error"
-            )
+            message = "an unknown word in its place changes the answer without an error"
+            yield case.problem("P4", place, message)
     for name in dict.fromkeys(name for _, name in case.frames if name is not None):
         changed_outcome = case.map_bytes(case.renamed(name, "crosswalk"))
         if changed_outcome.error is None and answer(changed_outcome.response) != baseline_answer:
@@ -439,21 +433,18 @@ def _finish_words(
 ) -> Iterator[Problem]:
     """Each of *words* in place of the finish word is not read as one of its reasons, and is passed on unchanged."""
     baseline = case.baseline.response
-    own_word = baseline.get("raw_finish_reason")
     for word, reasons in words.items():
         changed_outcome = case.map(place.put(case.events, word))
-        if changed_outcome.error is not None or _is_unmapped(changed_outcome.response):
+        response, is_refused = changed_outcome.response, changed_outcome.error is not None
+        if is_refused or changed_outcome.provenance.get("finish_reason") == Provenance.UNMAPPED:
             continue
-        response = changed_outcome.response
         finish, reported_word = response["finish_reason"], response.get("raw_finish_reason")
         if finish in reasons and reported_word == str(word):
             message = f"the finish word {word!r} is read as {finish}"
             yield case.problem("P4", place, message, about="finish_reason")
         # A count that equals the code, or the number of a choice, is not the word.
-        is_other = response["usage"] != baseline["usage"] or (word, reported_word) == (
-            _UNKNOWN_CODE,
-            own_word,
-        )
+        is_same = word == _UNKNOWN_CODE and reported_word == baseline.get("raw_finish_reason")
+        is_other = is_same or response["usage"] != baseline["usage"]
         if reasons is _WHOLE_REASONS and not _holds(changed_outcome, str(word)) and not is_other:
             message = f"the finish word {word!r} is passed on as {reported_word!r}"
             yield case.problem("P4", place, message, about="finish_reason")
@@ -478,7 +469,3 @@ _KNOWN_REASONS: Final[dict[str, frozenset[FinishReason]]] = {
 def _is_name(place: Place) -> bool:
     """Whether it is a word at the top of an event, as the name of an event is. Unknown parts inside one may be kept."""
     return len(place.path) == 1 and NAME.fullmatch(place.value) is not None
-
-
-def _is_unmapped(response: dict[str, Any]) -> bool:
-    return bool(response["metadata"].get("provenance", {}).get("finish_reason") == Provenance.UNMAPPED)

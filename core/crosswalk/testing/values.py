@@ -168,12 +168,13 @@ def times_kept(case: Case) -> Iterator[Problem]:
     created = datetime.fromisoformat(case.baseline.response["created"])
     numbers = [leaf.value for leaf in case.leaves if type(leaf.value) in (int, float)]
     if not _EARLIEST < created < _LATEST and any(_is_of(number, created) for number in numbers):
-        yield case.problem(
-            "P4", "created", f"the answer is from {created.year}: the time is read in a wrong unit"
-        )
+        message = f"the answer is from {created.year}: the time is read in a wrong unit"
+        yield case.problem("P4", "created", message)
     for place in case.places(str, int, float):
         for value, time in _other_times(place.value, created):
-            time_read = _created(case, place, value)
+            changed_outcome = case.map(place.put(case.events, value))
+            is_read = changed_outcome.error is None and "created" not in changed_outcome.provenance
+            time_read = datetime.fromisoformat(changed_outcome.response["created"]) if is_read else None
             if time_read == created:
                 break  # it is not the time of the answer
             if time_read is not None and abs(time_read - time) > _MICROSECOND:
@@ -229,14 +230,6 @@ def _other_times(value: Any, created: datetime) -> Iterator[tuple[Any, datetime]
         exact = 123_456 if isinstance(value, float) else {1: 0, 10**3: 123_000}.get(unit, 123_456)
         number = int(later.timestamp()) * unit + type(value)(exact * unit / 10**6)
         yield number, later.replace(microsecond=exact)
-
-
-def _created(case: Case, place: Place, value: Any) -> datetime | None:
-    """Return the time of the answer with *value* in *place*, or ``None`` if it is refused or missing."""
-    changed_outcome = case.map(place.put(case.events, value))
-    if changed_outcome.error is not None or "created" in changed_outcome.provenance:
-        return None
-    return datetime.fromisoformat(changed_outcome.response["created"])
 
 
 def _time_left(case: Case) -> Iterator[Problem]:
@@ -392,12 +385,11 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
     provenance = response["metadata"].get("provenance", {})
     payload_leaves = list(leaves(events))
     payload_texts = {str(leaf.value) for leaf in payload_leaves}
-    if response["id"] not in payload_texts and "id" not in provenance:
-        yield "id", "made up, and not marked"
+    for name in ("id", "model"):
+        if response[name] not in payload_texts and name not in provenance:
+            yield name, "made up, and not marked"
     if "created" not in provenance and not _is_told(response["created"], payload_leaves):
         yield "created", "made up, and not marked"
-    if response["model"] not in payload_texts and "model" not in provenance:
-        yield "model", "made up, and not marked"
     is_whole = response["finish_reason"] in {"stop", "length", "tool_calls"}
     if is_whole and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
         yield "finish_reason", "no word of the provider's, and not marked"
@@ -540,7 +532,7 @@ def _sums(case: Case, place: Place) -> set[int]:
 
 def counts_are_the_providers(case: Case) -> Iterator[Problem]:
     """P8: each count is one of the provider's or a sum of them, each added once, and fits its name."""
-    response = case.baseline.response
+    response, usage = case.baseline.response, case.baseline.response["usage"]
     movers: dict[str, list[Place]] = {name: [] for name in COUNTS}
     raised_responses: list[tuple[Place, dict[str, Any]]] = []
     places, is_sure = _numbers(case)
@@ -549,7 +541,8 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
         if not raised_outcome.is_taken:
             is_sure = False  # an error has no counts
             continue
-        count_changes = {name: _by(response, raised_outcome.response, name) for name in COUNTS}
+        raised_usage = raised_outcome.response["usage"]
+        count_changes = {name: (raised_usage.get(name) or 0) - (usage.get(name) or 0) for name in COUNTS}
         for name, change in count_changes.items():
             if change:
                 movers[name].append(place)
@@ -595,12 +588,6 @@ def _as_number(value: Any) -> Any:
     if isinstance(value, str):
         return int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else None
     return value if type(value) in (int, float) else None
-
-
-def _by(before: Any, after: Any, name: str) -> int:
-    """Return the change of usage *name*."""
-    old, new = before["usage"].get(name), after["usage"].get(name)
-    return (new or 0) - (old or 0)
 
 
 _NAME_PATTERNS: Final = {
@@ -677,9 +664,7 @@ def _counted_and_kept(
         name = next((name for name, places in movers.items() if place in places), None)
         numbers = {_as_number(leaf.value) + _RAISE_AMOUNT for leaf in place.leaves}
         is_sum = name is None or len(movers[name]) > 1 or response["usage"][name] not in numbers
-        if is_sum or response.get(
-            "alternatives"
-        ):  # with alternatives, it may be counted for one of the choices
+        if is_sum or response.get("alternatives"):  # it may be counted for one of the choices
             continue
         extensions = response["metadata"].get("extensions", {})
         for path, value in scalars(extensions):
