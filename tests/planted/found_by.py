@@ -43,6 +43,7 @@ FOUND = [
     ("netstrings: a missing log probability is 0", "digits kept", "null in its place is read as the log probability 0"),
     ("lanes: tokens come backwards", "digits kept", "the tokens are not in the order of the payload"),
     ("lanes: log probabilities of rivals are rounded", "digits kept", "is not a number of the payload"),
+    ("lanes: the time is lost", "times kept", "another time in its place changes nothing"),
     ("lanes: the time is left", "times kept", "the only time of the answer is left in the extensions"),
     ("lanes: arguments are written anew", "text as it was sent", "a text of JSON in its place is not passed on unchanged"),
     ("lanes: names of calls have a prefix", "nothing invented", "its name 'lanes.tides' is not a text of the payload"),

@@ -164,6 +164,7 @@ def times_kept(case: Case) -> Iterator[Problem]:
     yield from _durations(case)
     if "created" in case.baseline.provenance:
         yield from _time_left(case)
+        yield from _time_lost(case)
         return
     created = datetime.fromisoformat(case.baseline.response["created"])
     numbers = [leaf.value for leaf in case.leaves if type(leaf.value) in (int, float)]
@@ -247,6 +248,17 @@ def _time_left(case: Case) -> Iterator[Problem]:
             message = "the only time of the answer is left in the extensions"
             yield case.problem("P4", leaf, message, about="created")
             return
+
+
+def _time_lost(case: Case) -> Iterator[Problem]:
+    """The answer has no time, and another time in place of one of the payload changes nothing."""
+    for place in case.places(str):
+        time = _time(place.value)
+        other = None if time is None else (time + timedelta(days=1)).isoformat()
+        if other is not None and case.map(place.put(case.events, other)).is_like(case.baseline):
+            yield case.problem(
+                "P1", place, "lost: another time in its place changes nothing", about="created"
+            )
 
 
 _UNITS: Final = (1, 10**3, 10**6, 10**9)
