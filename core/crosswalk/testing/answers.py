@@ -13,6 +13,7 @@ from crosswalk.formats.tables import option_paths
 from crosswalk.plain_errors import is_cancellation
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, registry
+from crosswalk.testing.captures import json_object
 from crosswalk.testing.case import NAME, Case, decoded, strings
 from crosswalk.testing.pairing import normalized
 from crosswalk.testing.perturbation import Leaf, Problem, changes, replaced, scalars, show_path
@@ -238,8 +239,9 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     is_sent = message in texts and message != error_info.get("code")
     long_texts = [text for text in texts if " " in text]
     start = message[:_COMPARED_LENGTH]
-    is_long = len(start) == _COMPARED_LENGTH
-    is_sent |= any(text[:_COMPARED_LENGTH] in message or (is_long and start in text) for text in long_texts)
+    wholes = [text for text in long_texts if len(start) == _COMPARED_LENGTH or json_object(text) is not None]
+    is_sent |= any(text[:_COMPARED_LENGTH] in message for text in long_texts)
+    is_sent |= any(start in text for text in wholes)
     if long_texts and not is_sent:
         yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     codes = [leaf for leaf in case.leaves if leaf.value == error_info.get("code")]

@@ -185,7 +185,7 @@ def times_kept(case: Case) -> Iterator[Problem]:
 
 def _durations(case: Case) -> Iterator[Problem]:
     for place in case.places(int, float):
-        if "metadata.request_duration_seconds" in case.fields_at(place.leaves[0]):
+        if place.value and "metadata.request_duration_seconds" in case.fields_at(place.leaves[0]):
             zero_outcome = case.map(place.put(case.events, 0))
             is_absent = zero_outcome.error is None and "metadata.request_duration" in zero_outcome.provenance
             if is_absent and zero_outcome.extensions == case.baseline.extensions:
@@ -275,7 +275,9 @@ def _is_of(number: float, created: datetime) -> bool:
     return _is_plausible(number) and any(abs(number / unit - created.timestamp()) < 1 for unit in _UNITS)
 
 
-_CREATED_KEY: Final = re.compile(r"create|time|born|(^|_)(at|date|stamp)$", re.IGNORECASE)
+_CREATED_KEY: Final = re.compile(
+    r"^(?!complet|end|expir|finish).*(create|time|born|(^|_)(at|date|stamp)$)", re.IGNORECASE
+)
 
 
 def _time(text: str) -> datetime | None:

@@ -82,11 +82,11 @@ def stream(case: str, *events: Any, end: bytes = b"") -> Capture:
     return Capture(case, Path(f"{case}.sse"), lines + end, stream=True, content_type="text/event-stream")
 
 
-def lasting(parts: int) -> FieldRow:
-    """The row of a duration that counts *parts* of a second."""
+def lasting(parts: int, *, least: float = 0) -> FieldRow:
+    """The row of a duration that counts *parts* of a second. A shorter one than the *least* is only kept."""
 
     def take(holder: dict[str, Any], key: str, said: Any, state: MappingState) -> None:
-        number = accept_number(holder, key, minimum=0, maximum=10**9)
+        number = accept_number(holder, key, minimum=least, maximum=10**9)
         if number is not None:
             state.request_duration = timedelta(seconds=number / parts)
 
@@ -216,6 +216,26 @@ def test_a_duration_of_an_answer_without_counts_may_be_any() -> None:
     assert found_in(plugin, [body("talk", run="r-1", say="It is noon.", end="over", lasted=500)]) == []
 
 
+def test_a_recorded_duration_of_0_may_be_kept() -> None:
+    plugin = Fern({**ROWS, "secs": lasting(1, least=0.1)})
+    assert found_in(plugin, [body("talk", run="r-1", say="It is noon.", end="over", n=NUMBERS, secs=0)]) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("opened_at", "the time of the answer is left in the extensions"),
+        ("createdAt", "the time of the answer is left in the extensions"),
+        ("completed_at", ""),
+        ("expiresAt", ""),
+    ],
+)
+def test_a_time_of_an_end_is_not_that_of_the_answer(key: str, message: str) -> None:
+    talk = body("talk", run="r-1", say="It is noon.", end="over", n=NUMBERS, **{key: 1764500000})
+    told = found_in(Fern(), [talk])
+    assert [message in line for line in told] == [True] * bool(message), told
+
+
 class RefusesNoTime(Fern):
     """Its server never needs 0 seconds."""
 
@@ -263,6 +283,21 @@ def test_a_spent_account_is_no_rate_limit() -> None:
     assert found_in(Fern(), [broke], "failures are errors") == []
     (told,) = found_in(Fern(broke=ErrorKind.RATE_LIMIT), [broke], "failures are errors")
     assert "HTTP 402 is read as rate_limit" in told
+
+
+class Behind(Fern):
+    """A server that passes on the errors of another one as text."""
+
+    def map_error(self, status: int | None, body: Any) -> ErrorInfo | None:
+        fault = body.get("fault") if isinstance(body, dict) else None
+        return self.failure(status, {"fault": orjson.loads(fault)}) if isinstance(fault, str) else None
+
+
+def test_the_message_of_a_failure_may_be_inside_of_json_in_a_text() -> None:
+    busy = body("busy", status=429, fault=orjson.dumps(BUSY["fault"]).decode())
+    assert found_in(Behind(), [busy], "failures are errors") == []
+    (told,) = found_in(Behind(busy=ErrorKind.INVALID_REQUEST), [busy], "failures are errors")
+    assert "HTTP 429 is read as invalid_request" in told
 
 
 # -------------------------------------------------------------------------- items and ends
