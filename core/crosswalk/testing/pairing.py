@@ -173,9 +173,10 @@ def own_framing_is_exact(case: Case) -> Iterator[Problem]:
         if case.map_bytes(body + remainder).error is None:
             yield case.problem("P3", "the end", f"{name} behind the answer are passed over")
     places = case.places(str)
-    if places and all(isinstance(case.marked(place).cause, FramingError) for place in places):
-        message = f"a frame with another text is refused: {case.marked(places[0]).error}"
-        yield case.problem("P3", places[0], message)
+    refused = [place for place in places if isinstance(case.marked(place).cause, FramingError)]
+    for place in refused[:1]:
+        message = f"a frame with another text is refused: {case.marked(place).error}"
+        yield case.problem("P3", place, message)
     for place in places:
         if case.marked(place).error is None and occurrences(case.marked(place).response):
             large_outcome = case.map(place.put(case.events, _LARGE_TEXT))
