@@ -134,9 +134,11 @@ def rows_hold(case: Case) -> Iterator[Problem]:
             if _said(silent.response, place) or (is_count and not are_sure):
                 continue
             value = amount if is_count else f"reed {amount}"
-            text = max(spoken, key=attrgetter("event"))
+            text = said[path][-1] if said[path] else max(spoken, key=attrgetter("event"))
             event = max(counted) if is_count and counted else text.event
             leaf = Leaf(event, said[path][-1].path if said[path] else _keys(path, text.path), value)
+            if leaf.path[1:] and at(case.events[event], leaf.path[:1]) is MISSING:
+                continue  # another form of event has it
             filled = case.map(replaced(silent_events, leaf, value))
             if filled.error is None and str(value) not in _said(filled.response, place):
                 message = f"its row says {place}, and it is not read as that"

@@ -221,11 +221,11 @@ def _more_fields(case: Case) -> Iterator[Problem]:
 
 
 def _more_parts(case: Case) -> Iterator[Problem]:
-    """One more call after the last of an array of calls is a call, too. So is one more source."""
+    """One more call after the last of an array of calls is a call, too. So is one more source, if it has no span."""
     response: dict[str, Any] = case.baseline.response if case.is_answer else {"message": {}}
     notes = [note for part in response.get("segments", ()) for note in part.get("annotations", ())]
     calls = [call["id"] for call in response["message"].get("tool_calls", ())]
-    for text in (*calls[-1:], *(note["source"] for note in notes[-1:] if note.get("source"))):
+    for text in (*calls[-1:], *(n["source"] for n in notes[-1:] if n.get("source") and not n.get("span"))):
         found = [leaf for leaf in case.leaves if leaf.value == text]
         depths = [depth for depth, key in enumerate(found[0].path) if isinstance(key, int)] if found else []
         array = Leaf(found[0].event, found[0].path[: depths[-1]], None) if depths and depths[-1] else None
