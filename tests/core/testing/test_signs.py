@@ -137,8 +137,7 @@ class Fern(TableDialect):
 
     def failure(self, status: int | None, event: dict[str, Any]) -> ErrorInfo:
         slug, why = event["fault"].get("slug"), event["fault"].get("why")
-        told = status if self.more.get("reads_status", True) else None
-        kind = self.more.get(slug) or self.kinds.get(slug) or classify(told, why, (slug,))
+        kind = self.more.get(slug) or self.kinds.get(slug) or classify(status, why, (slug,))
         if status is None and slug in self.more.get("otherwise", {}):
             kind = self.more["otherwise"][slug]
         is_passing = kind in (ErrorKind.RATE_LIMIT, ErrorKind.SERVER)
@@ -265,7 +264,6 @@ def test_a_duration_of_0_may_be_refused() -> None:
         (Fern(letters=8), "the message 'Too many' is not a text of the payload"),
         (Fern(busy=ErrorKind.INVALID_REQUEST), "HTTP 429 is read as invalid_request"),
         (Fern(otherwise={"busy": ErrorKind.SERVER}), "server in a stream, and rate_limit as the body of an HTTP error"),
-        (Fern(reads_status=False), "with an unknown code at HTTP 503 it is read as unknown"),
     ],
 )  # fmt: skip
 def test_a_mistake_that_recordings_show_is_found(plugin: Fern, message: str) -> None:
