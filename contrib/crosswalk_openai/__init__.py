@@ -256,7 +256,7 @@ class ChatDialect(OpenAIChatDialect):
     cumulative: ClassVar[tuple[str, ...]] = ("choices[].delta.reasoning_details[].format",)
 
     part_rows: ClassVar[Mapping[str, FieldRow]] = {
-        "reasoning_details": FieldRow("reasoning", _take_details),
+        "reasoning_details": FieldRow("segments", _take_details),
         **OpenAIChatDialect.part_rows,
         "content": FieldRow("text", _take_content, "text", (None,)),
         "annotations": _shown(_citations),

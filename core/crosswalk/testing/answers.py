@@ -13,8 +13,11 @@ from crosswalk.formats.tables import option_paths
 from crosswalk.plain_errors import is_cancellation
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, registry
-from crosswalk.testing.case import NAME, Case, answer, strings
+from crosswalk.testing.captures import json_object
+from crosswalk.testing.case import NAME, Case, decoded, strings
+from crosswalk.testing.pairing import normalized
 from crosswalk.testing.perturbation import Leaf, Problem, changes, replaced, scalars, show_path
+from crosswalk.testing.requests import limits_of
 from crosswalk.text import clean_message, counted
 from crosswalk.types.json import copy_json, dump_json, same_json
 from crosswalk.types.values import ErrorKind, FinishReason
@@ -32,9 +35,12 @@ LIMITS: Final = frozenset(path.rpartition(".")[2] for path in option_paths()["ma
 def answers_its_request(case: Case) -> Iterator[Problem]:
     """P4: an answer ends as ``length`` if it has as many tokens as its request allows. The request names model and tools."""
     options = list(options_of(case.capture.request))
+    if case.is_answer:
+        yield from _refused(case)
     if not case.is_answer or not options:
         return
-    yield from _limit(case, [value for name, value in options if name in LIMITS and type(value) is int])
+    names = LIMITS | limits_of(case.mapper)
+    yield from _limit(case, [value for name, value in options if name in names and type(value) is int])
     response, sent_texts = case.baseline.response, {value for _, value in options if isinstance(value, str)}
     models = {value for name, value in options if name in ("model", "modelId")}
     if response["id"] in models:
@@ -47,22 +53,52 @@ def answers_its_request(case: Case) -> Iterator[Problem]:
 
 def _limit(case: Case, limits: list[int]) -> Iterator[Problem]:
     """A word that only this provider has is read as ``stop`` at the limit, or as ``length`` below it."""
-    response, statement = case.baseline.response, case.capture.says or {}
+    response, finish_word = case.baseline.response, _own_word(case)
     count, finish = response["usage"]["completion_tokens"], response["finish_reason"]
-    finish_word = response.get("raw_finish_reason")
-    is_known = finish_word is None or finish_word.lower().partition(":")[0] in _KNOWN_WORDS
-    if not limits or not count or is_known or "finish" in statement:
+    if not limits or not count or finish_word is None:
         return
+    reading = f"and {finish_word!r} is read as {finish}"
     if finish == FinishReason.STOP and count in limits:
-        message = (
-            f"the answer has {count} tokens, the limit of its request, and {finish_word!r} is read as stop"
-        )
+        message = f"the answer has {count} tokens, the limit of its request, {reading}"
         yield case.problem("P4", "finish_reason", message)
     elif finish == FinishReason.LENGTH and count < min(limits):
-        message = (
-            f"{count} tokens of {min(limits)} that the request allows, and {finish_word!r} is read as length"
-        )
+        message = f"{count} tokens of {min(limits)} that the request allows, {reading}"
         yield case.problem("P4", "finish_reason", message)
+
+
+def _own_word(case: Case) -> str | None:
+    """Return the finish word, or ``None`` if there is none, if it means the same everywhere, or if its meaning is stated."""
+    word = case.baseline.response.get("raw_finish_reason")
+    is_known = word is None or word.lower().partition(":")[0] in _KNOWN_WORDS
+    return None if is_known or "finish" in (case.capture.says or {}) else word
+
+
+def _refused(case: Case) -> Iterator[Problem]:
+    """A word of this provider alone ends only calls, or only refusals, and is read as something else."""
+    word, finish = _own_word(case), case.baseline.response["finish_reason"]
+    others = [normalized(case.mapper, one).get("response") for one in case.others]
+    answers = [case.baseline.response, *filter(None, others)]
+    ended = [one for one in answers if one.get("raw_finish_reason") == word]
+    is_told = word is not None and any(one["message"].get("content") for one in answers if one not in ended)
+    calls = [bool(one["message"].get("tool_calls")) for one in ended]
+    is_refused = all(one.get("refusal") and not one["message"].get("content") for one in ended)
+    if is_told and all(calls) and finish != FinishReason.TOOL_CALLS:
+        yield case.problem("P4", "finish_reason", f"{word!r} ends only calls, and is read as {finish}")
+    elif is_told and is_refused and finish in (FinishReason.STOP, FinishReason.LENGTH):
+        yield case.problem("P4", "finish_reason", f"{word!r} ends only refusals, and is read as {finish}")
+    text = case.baseline.response["message"].get("content") or ""
+    own, *rest = (
+        _text_paths(events, text if events is case.events else None) for _, events in case.of_this_form()
+    )
+    if finish == FinishReason.CONTENT_FILTER and own and rest and own.isdisjoint(set().union(*rest)):
+        message = f"{min(own)} is read as text, and only answers that end as {finish} have it: it looks like a refusal"
+        yield case.problem("P1", "refusal", message)
+
+
+def _text_paths(events: list[Any], whole: str | None) -> set[str]:
+    """Return the paths of the texts in *events*, or of those that are in the *whole* one."""
+    texts = [(path, text) for path, text in scalars(events) if isinstance(text, str) and text]
+    return {show_path(path[1:], items=False) for path, text in texts if whole is None or text in whole}
 
 
 _KNOWN_WORDS: Final = frozenset({*FinishReason, "max_tokens", "end_turn", "eos", "completed", "incomplete"})
@@ -81,19 +117,7 @@ def options_of(request: bytes | None) -> Iterator[tuple[str, Any]]:
 
 
 # --------------------------------------------------------------------------------- answers
-# Checks of answers as a whole: visible output, errors, their providers, and that ``null`` takes nothing back.
-
-
-def null_erases_nothing(case: Case) -> Iterator[Problem]:
-    """P1: null for a field that an earlier event has, in the last event without it, takes nothing away."""
-    firsts = {leaf.path[0]: leaf for leaf in reversed(case.leaves) if isinstance(leaf.path[0], str)}
-    for name, leaf in firsts.items() if case.is_answer else ():
-        later = [one for one in case.events[leaf.event :] if isinstance(one, dict) and name not in one]
-        for last in later[-1:]:
-            changed_outcome = case.map([{**one, name: None} if one is last else one for one in case.events])
-            is_read = changed_outcome.error is None
-            if is_read and answer(changed_outcome.response) != answer(case.baseline.response):
-                yield case.problem("P1", leaf, f"null in a later event erases {name}")
+# Checks of answers as a whole: visible output, errors, and their providers.
 
 
 def choices_are_told_apart(case: Case) -> Iterator[Problem]:
@@ -144,10 +168,8 @@ def output_shows(case: Case) -> Iterator[Problem]:
         path for path, text in scalars(extensions) if isinstance(text, str) and len(text.split()) >= min_words
     ]
     if prose_paths and (visible_tokens > 2 or response.get("raw_finish_reason")):
-        finding = f"{show_path(prose_paths[0])} is left in the extensions"
-        yield case.problem(
-            "P4", "message", f"an answer of {counted(visible_tokens, 'token')} is empty, and {finding}"
-        )
+        finding = f"is empty, and {show_path(prose_paths[0])} is left in the extensions"
+        yield case.problem("P4", "message", f"an answer of {counted(visible_tokens, 'token')} {finding}")
 
 
 _ERROR: Final[dict[str, Any]] = {
@@ -216,9 +238,10 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
     texts = [clean_message(text) for text in strings(case.events[0])]
     is_sent = message in texts and message != error_info.get("code")
     long_texts = [text for text in texts if " " in text]
-    is_sent |= " " in message and any(
-        text[:_COMPARED_LENGTH] in message or message[:_COMPARED_LENGTH] in text for text in long_texts
-    )
+    start = message[:_COMPARED_LENGTH]
+    wholes = [text for text in long_texts if len(start) == _COMPARED_LENGTH or json_object(text) is not None]
+    is_sent |= any(text[:_COMPARED_LENGTH] in message for text in long_texts)
+    is_sent |= any(start in text for text in wholes)
     if long_texts and not is_sent:
         yield case.problem("P4", "failure", f"the message {message[:40]!r} is not a text of the payload")
     if isinstance(case.events[0], dict):
@@ -235,6 +258,7 @@ _CLIENT_ERROR_KINDS: Final = _KNOWN_KINDS - {ErrorKind.SERVER}
 _SERVER_ERROR_KINDS: Final = _KNOWN_KINDS - {ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}
 _KINDS_BY_STATUS: Final = {
     401: frozenset({ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION}),
+    402: _CLIENT_ERROR_KINDS - {ErrorKind.RATE_LIMIT, ErrorKind.TIMEOUT},
     403: _KNOWN_KINDS - {ErrorKind.SERVER, ErrorKind.TIMEOUT},
     408: frozenset({ErrorKind.TIMEOUT}),
     424: frozenset(ErrorKind),  # TGI's status of a failed generation
@@ -260,14 +284,24 @@ def _other_kind(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
     code = error_info.get("code")
     if code is not None and code not in keys and not (code and any(code in value for value in values)):
         yield case.problem("P8", "failure", f"its code {code[:40]!r} is not a value of the payload")
+    for other in case.others if case.capture.status < 400 else ():
+        if other.status >= 400 and decoded(case.mapper, other)[1][-1:] == case.events[-1:]:
+            for kind in _error_kinds(normalized(case.mapper, other).get("response")) - {error_info["kind"]}:
+                message = f"{error_info['kind']} in a stream, and {kind} as the body of an HTTP error"
+                yield case.problem("P4", "failure", message)
     if case.capture.status < 400 and error_info["kind"] == ErrorKind.UNKNOWN:
         body = dump_json(case.events[-1])
-        responses = [case.map_bytes(body, status=status).response or {} for status in (400, 500)]
-        parts = [part for response in responses for part in response.get("segments", ())]
-        kinds = {part["metadata"]["kind"] for part in parts if part["type"] == "error"}
+        first, second = (case.map_bytes(body, status=status).response for status in (400, 500))
+        kinds = _error_kinds(first) | _error_kinds(second)
         if len(kinds) == 1 and ErrorKind.UNKNOWN not in kinds:
             message = f"of no kind in a stream, and {kinds.pop()} in the body of an HTTP error"
             yield case.problem("P4", "failure", message)
+
+
+def _error_kinds(response: dict[str, Any] | None) -> set[str]:
+    """Return the kinds of the errors of a *response*, none if it is ``None``."""
+    parts = [] if response is None else response.get("segments", ())
+    return {part["metadata"]["kind"] for part in parts if part["type"] == "error"}
 
 
 def any_failure_is_read(case: Case) -> Iterator[Problem]:
@@ -276,9 +310,8 @@ def any_failure_is_read(case: Case) -> Iterator[Problem]:
         for body in (b"", b"<html>Bad gateway</html>", b"null", b"[]", b'{"error": []}', b'{"crosswalk": 1}'):
             changed_outcome = case.map_bytes(body, status=502)
             if changed_outcome.error is not None or changed_outcome.response["finish_reason"] != "error":
-                yield case.problem(
-                    "P4", "HTTP 502", f"with the body {body.decode()!r} it is not read as an error"
-                )
+                message = f"with the body {body.decode()!r} it is not read as an error"
+                yield case.problem("P4", "HTTP 502", message)
 
 
 def _no_code(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
@@ -288,28 +321,17 @@ def _no_code(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
         if not is_code or leaf.value == case.capture.status or leaf.event < len(case.events) - 1:
             continue
         changed_outcome = case.map(next(changes(case.events, leaf)).events)
-        segments = changed_outcome.response["segments"] if changed_outcome.error is None else []
-        kinds = [part["metadata"]["kind"] for part in segments if part["type"] == "error"]
-        if kinds and kinds[0] != error_info["kind"]:
+        kinds = _error_kinds(changed_outcome.response if changed_outcome.error is None else None)
+        if kinds and error_info["kind"] not in kinds:
             yield case.problem("P4", leaf, "it decides the kind of the error, and is not its code")
             return
 
 
 def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
-    """P4: a second answer after this one is an error or changes nothing. One at the same time changes nothing.
-
-    An event that repeats the id of an answer belongs to that answer, so the second one gets a different id.
-    """
+    """P4: an answer is read alike beside another one, which is read at the same time or before it."""
     if case.is_answer:
         yield from _side_by_side(case)
         yield from _beside_another(case)
-    # Without a terminal signal, a plugin cannot find the end of an answer.
-    if not case.is_answer or case.mapper.info.repeats_finish or not case.mapper.has_terminal:
-        return
-    body, own_id = case.capture.body, dump_json(case.baseline.response["id"])
-    doubled_outcome = case.map_bytes(body + b"\n\n" + body.replace(own_id, b'"another-answer"'))
-    if doubled_outcome.is_taken and answer(doubled_outcome.response) != answer(case.baseline.response):
-        yield case.problem("P4", "the answer twice", "a second answer is added to the first")
 
 
 def _side_by_side(case: Case) -> Iterator[Problem]:

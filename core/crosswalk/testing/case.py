@@ -101,12 +101,8 @@ class Tally:
     def __str__(self) -> str:
         captures, events = counted(self.captures, "capture"), counted(self.events, "event")
         leaves, mappings = counted(self.leaves, "leaf", "leaves"), counted(self.mappings, "mapping")
-        tally_text = f"{captures}, {events}, {leaves}, {mappings}"
-        return (
-            f"{tally_text}; {counted(self.unstated, 'capture')} without a statement"
-            if self.unstated
-            else tally_text
-        )
+        unstated = f"; {counted(self.unstated, 'capture')} without a statement" if self.unstated else ""
+        return f"{captures}, {events}, {leaves}, {mappings}{unstated}"
 
 
 @lru_cache(maxsize=256)

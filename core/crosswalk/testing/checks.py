@@ -106,18 +106,13 @@ def rows_hold(case: Case) -> Iterator[Problem]:
     answer has without its rows is not tried: something else says it, too. The other laws are tried on one body in which
     each place is filled.
     """
-    leaves_by_path: dict[str, list[Leaf]] = {}
-    for leaf in case.leaves:
-        if leaf.value not in (None, ""):
-            leaves_by_path.setdefault(show_path(leaf.path), []).append(leaf)
+    told = [(show_path(leaf.path), leaf) for leaf in case.leaves if leaf.value not in (None, "")]
     bodies = [one for one in case.others if not one.stream and one.status < 400]
     kinds = ("text", "reasoning", "refusal", *(("id", "model") if len(case.events) == 1 else ()))
     for rows in evidence.rows_of(case.mapper):
         places = {path: row.place for path, row in rows.items() if row.place in kinds or _is_count(row.place)}
         said = {
-            path: [
-                leaf for leaf in _leaves_of_row(path, leaves_by_path) if _fits(case.events, leaf, path, rows)
-            ]
+            path: [leaf for leaf in _leaves_of_row(path, told) if _fits(case.events, leaf, path, rows)]
             for path in places
         }
         spoken = [leaf for path in places if places[path] == "text" for leaf in said[path]]
@@ -139,9 +134,11 @@ def rows_hold(case: Case) -> Iterator[Problem]:
             if _said(silent.response, place) or (is_count and not are_sure):
                 continue
             value = amount if is_count else f"reed {amount}"
-            text = max(spoken, key=attrgetter("event"))
+            text = said[path][-1] if said[path] else max(spoken, key=attrgetter("event"))
             event = max(counted) if is_count and counted else text.event
             leaf = Leaf(event, said[path][-1].path if said[path] else _keys(path, text.path), value)
+            if leaf.path[1:] and at(case.events[event], leaf.path[:1]) is MISSING:
+                continue  # another form of event has it
             filled = case.map(replaced(silent_events, leaf, value))
             if filled.error is None and str(value) not in _said(filled.response, place):
                 message = f"its row says {place}, and it is not read as that"
@@ -160,9 +157,9 @@ def _is_count(place: str) -> bool:
     return place.startswith("usage.") and place != "usage.total_tokens"  # which is a sum
 
 
-def _leaves_of_row(path: str, leaves_by_path: Mapping[str, list[Leaf]]) -> list[Leaf]:
+def _leaves_of_row(path: str, told: Iterable[tuple[str, Leaf]]) -> list[Leaf]:
     pattern = re.compile(re.escape(path).replace(r"\[\]", r"\[\d+\]"))
-    return [leaf for one, leaves in leaves_by_path.items() if pattern.fullmatch(one) for leaf in leaves]
+    return [leaf for leaf_path, leaf in told if pattern.fullmatch(leaf_path)]
 
 
 def _fits(events: list[Any], leaf: Leaf, path: str, rows: Mapping[str, FieldRow]) -> bool:
@@ -205,7 +202,7 @@ _Check: TypeAlias = Callable[[Case], Iterator[Problem]]
 _CHECKS_BY_PROMISE: Final[dict[str, tuple[_Check, ...]]] = {
     "as stated": (as_stated,),
     "nothing lost": (lossless.nothing_lost, evidence.kinds_are_read, texts.text_only_once,
-        answers.null_erases_nothing, texts.kinds_are_told_apart),
+        texts.kinds_are_told_apart),
     "framing does not matter": (pairing.framing_does_not_matter, pairing.text_paths_hold, pairing.own_framing_is_exact),
     "never silently wrong": (lossless.never_silently_wrong, answers.choices_are_told_apart, texts.text_as_it_was_sent,
         texts.unknown_words_raise, texts.known_words_keep_their_meaning, answers.output_shows, values.digits_kept,

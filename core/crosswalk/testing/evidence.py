@@ -233,18 +233,31 @@ _USUAL_COUNTS: Final = {f"usage.{path}" for path in {**COUNTS, **DETAILS}.values
 def rows_of(mapper: Mapper) -> list[Mapping[str, FieldRow]]:
     """Return the rows that a plugin and its dialects state, by table."""
     owner = getattr(mapper.map_delta, "__self__", None)
-    return [rows for one in (owner, *getattr(owner, "dialects", ())) for rows in stated_rows(one)]
+    return [
+        {path: row for path, row in rows.items() if not _is_own(one, row)}
+        for one in (owner, *getattr(owner, "dialects", ()))
+        for rows in stated_rows(one)
+    ]
+
+
+def _is_own(dialect: Any, row: FieldRow) -> bool:
+    """Whether a subclass of OpenAI's dialect reads by a method that does not call the one that *row* describes."""
+    name = "usage_info" if row.place.startswith("usage.") else row.place
+    method, usual = (getattr(one, name, _is_own) for one in (type(dialect), OpenAIChatDialect))
+    is_other = isinstance(dialect, OpenAIChatDialect) and method is not usual
+    return is_other and "__class__" not in method.__code__.co_freevars
 
 
 def declarations_hold(case: Case) -> Iterator[Problem]:
     """P4: no recording contradicts what ``provider_info`` declares. Said once, with the first capture."""
     if case.others and case.capture.case == case.others[0].case:
         for name, message in _contradicted(case):
-            yield attrs.evolve(case.problem("P4", name, f"declared, and {message}"), path=name)
+            word = "not declared" if getattr(case.mapper.info, name) is False else "declared"
+            yield attrs.evolve(case.problem("P4", name, f"{word}, and {message}"), path=name)
 
 
 def _contradicted(case: Case) -> Iterator[tuple[str, str]]:
-    mapper, info = case.mapper, case.mapper.info
+    mapper, info, dialect = case.mapper, case.mapper.info, getattr(case.mapper.map_delta, "__self__", None)
     streams = [one for one in case.others if one.stream and one.complete and one.status < 400]
     events = [event for one in streams for event in decoded(mapper, one)[1]]
     objects = [event for event in events if isinstance(event, dict)]
@@ -252,9 +265,15 @@ def _contradicted(case: Case) -> Iterator[tuple[str, str]]:
         yield "access", "the plugin builds no requests, so nobody can ask"
     if not events:
         return
-    if info.sentinel and not any(b"[DONE]" in one.body for one in streams):
-        yield "sentinel", "no recorded stream ends with [DONE]"
     snapshots = [normalized(mapper, one) for one in streams]
+    ends = [
+        one.body.rstrip().endswith(b"[DONE]")
+        for one, snapshot in zip(streams, snapshots, strict=True)
+        if info.sentinel or snapshot.get("response", {}).get("finish_reason") != "error"
+    ]
+    is_family = any(getattr(one, "sentinel", False) for one in getattr(dialect, "dialects", ()))
+    if not any(ends) if info.sentinel else {*ends} == {True} and not is_family:
+        yield "sentinel", f"{'no' if info.sentinel else 'every'} recorded stream ends with [DONE]"
     once = attrs.evolve(mapper, info=attrs.evolve(info, repeats_finish=False))
     if info.repeats_finish and snapshots == [normalized(once, one) for one in streams]:
         yield "repeats_finish", "no recorded stream goes on after its finish word"
@@ -267,7 +286,7 @@ def _contradicted(case: Case) -> Iterator[tuple[str, str]]:
     if any(event.get(key) for event in objects) and not any(key in one for one in extensions):
         yield "timestamp_key", f"{key!r} is in no extensions of a recording"
     paths = [*info.text_paths, *info.logprob_paths]
-    is_own = not isinstance(getattr(mapper.map_delta, "__self__", None), OpenAIChatDialect)
+    is_own = not isinstance(dialect, OpenAIChatDialect)
     if paths and is_own and all(at(event, path) is MISSING for event in events for path in paths):
         yield "text_paths", "no recorded event has any of them"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -24,8 +23,6 @@ from crosswalk.testing.perturbation import (
     confusions,
     replaced,
     scalars,
-    show_path,
-    without,
 )
 
 # -------------------------------------------------------------------------------- mistaken
@@ -168,7 +165,7 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
         for change in changes(case.events, leaf):
             changed_outcome = case.map(change.events)
             if changed_outcome.is_like(case.baseline):
-                if leaf.event == waiting_index:
+                if leaf.event == waiting_index or _is_of_another(case, leaf):
                     continue
                 yield case.problem("P1", leaf, f"lost: changing its {change.name} changes nothing")
             elif changed_outcome.untyped:
@@ -177,8 +174,14 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
                 yield case.problem("P1", leaf, "lost: this value is kept, and another one is not")
     yield from _more_items(case)
     yield from _more_fields(case)
-    yield from _more_calls(case)
-    yield from _equal_arrays(case)
+    yield from _more_parts(case)
+
+
+def _is_of_another(case: Case, leaf: Leaf) -> bool:
+    """Whether the next number is that of another part of the answer, and a number of none changes it."""
+    others = [one for one in case.leaves if one.path[-1] == leaf.path[-1] and type(one.value) is int]
+    is_next = type(leaf.value) is int and any(one.value == leaf.value + 1 for one in others)
+    return is_next and not case.map(replaced(case.events, leaf, 7070707)).is_like(case.baseline)
 
 
 def _is_dropped(case: Case, leaf: Leaf, events: list[Any], changed_outcome: Outcome) -> bool:
@@ -217,56 +220,27 @@ def _more_fields(case: Case) -> Iterator[Problem]:
             yield case.problem("P1", field, "lost: an unknown field of the object changes nothing")
 
 
-def _equal_arrays(case: Case) -> Iterator[Problem]:
-    """An array of scalars that equals the one of an earlier event is a piece like any other."""
-    cumulative_paths = case.mapper.info.cumulative
-    arrays_by_path: dict[Path, list[Leaf]] = {}
-    for array in case.nodes(kind=list):
-        is_named = array.path and isinstance(array.path[-1], str)
-        if is_named and not any(isinstance(item, dict | list) for item in array.value):
-            arrays_by_path.setdefault(array.path, []).append(array)
-    for path in case.some([*arrays_by_path], None if case.sample is None else max(case.sample // 4, 2)):
-        arrays = arrays_by_path[path]
-        if show_path(path, items=False) in cumulative_paths:
-            pairs = itertools.pairwise(arrays)
-            broken_arrays = [
-                after for before, after in pairs if after.value[: len(before.value)] != before.value
-            ]
-            reason = "declared as cumulative, and does not go on from the one before"
-            yield from (case.problem("P1", after, reason) for after in broken_arrays[:1])
+def _more_parts(case: Case) -> Iterator[Problem]:
+    """One more call after the last of an array of calls is a call, too. So is one more source, if it has no span."""
+    response: dict[str, Any] = case.baseline.response if case.is_answer else {"message": {}}
+    notes = [note for part in response.get("segments", ()) for note in part.get("annotations", ())]
+    calls = [call["id"] for call in response["message"].get("tool_calls", ())]
+    for text in (*calls[-1:], *(n["source"] for n in notes[-1:] if n.get("source") and not n.get("span"))):
+        found = [leaf for leaf in case.leaves if leaf.value == text]
+        depths = [depth for depth, key in enumerate(found[0].path) if isinstance(key, int)] if found else []
+        array = Leaf(found[0].event, found[0].path[: depths[-1]], None) if depths and depths[-1] else None
+        items: list[Any] = at(case.events[array.event], array.path) if array and len(found) == 1 else [None]
+        if array is None or not isinstance(items[-1], dict):
             continue
-        different_arrays = [one for one in arrays[2:] if one.value != arrays[0].value]
-        if not different_arrays:
-            continue  # an array that is the same in every event is a single one
-        changed_events = replaced(case.events, arrays[1], arrays[0].value)
-        if case.map(changed_events).is_like(case.map(without(changed_events, arrays[1]))):
-            yield case.problem("P1", arrays[1], "lost: an array that equals the one before changes nothing")
-
-
-def _more_calls(case: Case) -> Iterator[Problem]:
-    """One more call after the last of an array of calls is a call, too."""
-    calls = case.baseline.response["message"].get("tool_calls", ()) if case.is_answer else ()
-    id = calls[-1]["id"] if calls else None
-    id_leaves = [leaf for leaf in case.leaves if leaf.value == id]
-    depth = max(
-        (depth for leaf in id_leaves for depth, key in enumerate(leaf.path) if isinstance(key, int)),
-        default=0,
-    )
-    if id is None or len(id_leaves) != 1 or not depth:
-        return
-    leaf = id_leaves[0]
-    array = Leaf(leaf.event, leaf.path[:depth], None)
-    items: list[Any] = at(case.events[array.event], array.path)
-    if not isinstance(items[-1], dict):
-        return
-    changed = case.map(replaced(case.events, array, [*items, _another(items[-1], id)]))
-    if changed.error is None and len(changed.response["message"].get("tool_calls", ())) <= len(calls):
-        message = "one more call at the end of the array is not read as a call"
-        yield case.problem("P1", array, message, about="calls")
+        changed = case.map(replaced(case.events, array, [*items, _another(items[-1], text)]))
+        if changed.error is None and f"{text}-2" not in _texts_of(typed(changed.response)):
+            kind = "call" if text in calls else "source"
+            message = f"one more {kind} at the end of the array is not read as a {kind}"
+            yield case.problem("P1", array, message, about=f"{kind}s")
 
 
 def _another(value: Any, id: str) -> Any:
-    """Return a copy of *value*, a call, with another id and other numbers."""
+    """Return a copy of *value* with another id or text and other numbers."""
     if isinstance(value, dict):
         return {key: _another(item, id) for key, item in value.items()}
     return value + 1 if type(value) is int else f"{id}-2" if value == id else value

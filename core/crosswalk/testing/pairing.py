@@ -121,9 +121,8 @@ def text_paths_hold(case: Case) -> Iterator[Problem]:
         chunks = [case.reframed(frames, events)(events)]
         case.tally.mappings += 2
         if _read_result(case.mapper, capture, chunks) != _read_result(full_mapper, capture, chunks):
-            yield case.problem(
-                "P3", leaf, "an event with another text here is not read as its text_paths promise"
-            )
+            message = "an event with another text here is not read as its text_paths promise"
+            yield case.problem("P3", leaf, message)
 
 
 def _varied(value: Any, number: int) -> Any:
@@ -163,9 +162,8 @@ def own_framing_is_exact(case: Case) -> Iterator[Problem]:
     body = case.capture.body
     whole_outcome = case.map_bytes(body)
     if not whole_outcome.is_like(case.baseline):
-        yield case.problem(
-            "P3", "write", "the frames that it writes are read differently from the recorded ones"
-        )
+        message = "the frames that it writes are read differently from the recorded ones"
+        yield case.problem("P3", "write", message)
         return
     frame = case.write(*case.frames[0])
     for name, remainder in (
@@ -175,16 +173,16 @@ def own_framing_is_exact(case: Case) -> Iterator[Problem]:
         if case.map_bytes(body + remainder).error is None:
             yield case.problem("P3", "the end", f"{name} behind the answer are passed over")
     places = case.places(str)
-    if places and all(isinstance(case.marked(place).cause, FramingError) for place in places):
-        message = f"a frame with another text is refused: {case.marked(places[0]).error}"
-        yield case.problem("P3", places[0], message)
+    refused = [place for place in places if isinstance(case.marked(place).cause, FramingError)]
+    for place in refused[:1]:
+        message = f"a frame with another text is refused: {case.marked(place).error}"
+        yield case.problem("P3", place, message)
     for place in places:
         if case.marked(place).error is None and occurrences(case.marked(place).response):
             large_outcome = case.map(place.put(case.events, _LARGE_TEXT))
             if large_outcome.error is not None:
-                yield case.problem(
-                    "P3", place, f"a frame of {len(_LARGE_TEXT)} bytes is refused: {large_outcome.error}"
-                )
+                message = f"a frame of {len(_LARGE_TEXT)} bytes is refused: {large_outcome.error}"
+                yield case.problem("P3", place, message)
             break
     # White space in place of other white space may end a frame, too.
     tried = [place for place, byte in enumerate(body) if not bytes((byte, byte ^ 1)).isspace()]

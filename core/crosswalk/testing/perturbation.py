@@ -55,7 +55,6 @@ _KINDS: Final = {
     "as stated": "misread",
     "nothing lost": "lost",
     "text only once": "said twice",
-    "null erases nothing": "erased by null",
     "kinds are told apart": "read like another kind",
     "own framing is exact": "framed wrongly",
     "text as it was sent": "changed",

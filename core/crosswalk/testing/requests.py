@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import combinations, product
 from typing import Any, Final
@@ -14,6 +14,7 @@ import orjson
 from crosswalk.codec import from_json
 from crosswalk.errors import PluginError
 from crosswalk.plugin.hooks import fits_ids
+from crosswalk.plugin.registry import Mapper
 from crosswalk.request import (
     Adaptation,
     ChatRequest,
@@ -24,8 +25,9 @@ from crosswalk.request import (
 )
 from crosswalk.service.building import build
 from crosswalk.service.way_back import NO_PLACE
-from crosswalk.testing.captures import written
+from crosswalk.testing.captures import Capture, written
 from crosswalk.testing.case import MARKER, Case, strings
+from crosswalk.testing.pairing import normalized
 from crosswalk.testing.perturbation import Problem, at, scalars, show_path
 from crosswalk.testing.strict import STRICT_PROVIDERS, strict_rules
 from crosswalk.testing.strict.rules import Issued, StrictRequest
@@ -33,7 +35,7 @@ from crosswalk.types.json import dump_json
 from crosswalk.types.message import ChatMessage, Role, ToolCall
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import ResponseMetadata, UsageInfo
-from crosswalk.types.values import Segment, SegmentType
+from crosswalk.types.values import FinishReason, Segment, SegmentType
 
 _OPTIONS: Final[dict[str, Any]] = {
     "temperature": 0.625, "top_p": 0.375, "max_tokens": 70707, "seed": 4242424, "stop": ("HaLt.",),
@@ -42,7 +44,13 @@ _MORE_OPTIONS: Final[dict[str, Any]] = {"n": 2, "top_k": 5, "frequency_penalty":
 """Options that not every server has."""
 _MODEL: Final = "kelp-7"
 _DEPTH: Final = {"type": "integer", "description": "The depth of kelp."}
-_TOOL: Final = ToolDefinition("look_at_kelp", "Looks.", {"type": "object", "properties": {"fathoms": _DEPTH}})
+_SCHEMA: Final = {"type": "object", "properties": {"fathoms": _DEPTH}}
+_TOOL: Final = ToolDefinition("look_at_kelp", "Looks.", _SCHEMA)
+_WORDS: Final[dict[str, Any]] = {
+    "reasoning_effort": "high", "top_k": 5,
+    "response_format": {"type": "json_schema", "json_schema": {"name": "kelp", "schema": _SCHEMA}},
+}  # fmt: skip
+"""Options that a request may have alone."""
 _CALL: Final = ToolCall("kelpcall1", "cut_kelp", '{"fathoms":  7}')
 """A call with arguments that nobody would write so again."""
 _THOUGHT: Final = Segment(SegmentType.REASONING, "How deep is it?", {"signature": "S2VscCBpcyBicm93bi4="})
@@ -101,6 +109,7 @@ def _ways(case: Case) -> dict[Any, HTTPRequest]:
         "plain": ChatRequest([question], model=_MODEL),
         "more": ChatRequest([question], model=_MODEL, **_MORE_OPTIONS),
         **{choice: ChatRequest([*turns, result], **more, tool_choice=choice) for choice in _CHOICES},
+        **{name: ChatRequest([question], model=_MODEL, **{name: one}) for name, one in _WORDS.items()},
     }
     built: dict[Any, HTTPRequest] = {}
     for way, request in ways.items():
@@ -109,18 +118,30 @@ def _ways(case: Case) -> dict[Any, HTTPRequest]:
     return built
 
 
+def limits_of(mapper: Mapper) -> set[str]:
+    """Return the last names of the paths at which a plugin asks for the most tokens of an answer."""
+    places = set[str]()
+    if mapper.build_request is not None:
+        request = ChatRequest([ChatMessage.user(MARKER)], model=_MODEL, max_tokens=_OPTIONS["max_tokens"])
+        with suppress(UnsupportedRequestError, PluginError):
+            places = _places(build(request, mapper, "drop")[0], _OPTIONS["max_tokens"])
+    return {place.rpartition(".")[2] for place in places}
+
+
 def _asked(case: Case) -> Iterator[tuple[str, str]]:
     """Yield each field that is not said, or is said elsewhere than recorded requests say it, and what is wrong with it."""
     built = _ways(case)
     if not {"whole", "plain"} <= built.keys():
         return
-    whole, plain, requests = built["whole"], built["plain"], [*_recorded(case, built["whole"].path)]
+    whole, plain, pairs = built["whole"], built["plain"], [*_recorded(case, built["whole"].path)]
+    requests = [body for _, body in pairs]
     recorded, reached = _by_place(requests), _by_place(one.body for one in built.values())
     is_open = tuple(path.partition(key)[0] for path in reached for key in _OPEN if key in path)
     unsaid = [path for path in recorded if path not in reached and not path.startswith(is_open)]
     lost = {path: recorded[path][0] for path in unsaid}
     near_options = {_parent(path) for value in _OPTIONS.values() for path in _places(whole, value)}
     near_text = {_parent(path) for path in _places(whole, "I look.")}
+    near_result = {_parent(path) for path in _places(whole, "Seven.")}
     for field, value in _SAID.items():
         places, kind = _places(whole, value), type(value)
         named = _named(whole, field)
@@ -128,10 +149,6 @@ def _asked(case: Case) -> Iterator[tuple[str, str]]:
             yield field, f"{value!r} is neither in the body nor among the adaptations"
         if field in _OPTIONS and places & _by_place([plain.body]).keys() and not _named(plain, field):
             yield field, "is in a body for which nobody asked it"
-        for place in places & recorded.keys() if kind in (int, float) else ():
-            numbers = [number for number in recorded[place] if type(number) in (int, float)]
-            if any(number > 2 and not number % 1 if kind is float else number % 1 for number in numbers):
-                yield field, f"is at {place}, where recorded requests have other numbers"
         wanted = (str, True) if kind is tuple else (kind, False)
         elsewhere = places - recorded.keys()
         parents = {_parent(path) for path in elsewhere} or (near_options if field in _OPTIONS else near_text)
@@ -141,14 +158,57 @@ def _asked(case: Case) -> Iterator[tuple[str, str]]:
             is_alike = _parent(path) in parents and (type(there), path.endswith("[]")) == wanted
             if is_alike and not (kind in (int, float) and _is_another(field, path, places)):
                 yield field, f"{where}; what recorded requests have at {path} is never built"
-    for path, there in lost.items():
+    adapted = {one.field for request in built.values() for one in request.adaptations}
+    for path in lost:
         text = next((one for one in reached if path.startswith(f"{one}.") and one not in recorded), None)
         if text is not None:
             yield "messages", f"a text is built at {text}, where recorded requests have an object"
-        elif isinstance(there, str) and any(one.startswith(f"{path}.") for one in reached):
-            yield "messages", f"an object is built at {path}, where recorded requests have a text"
+        elif (option := path.removesuffix("[]").rpartition(".")[2]) in adapted:
+            yield option, f"it is dropped, and recorded requests have it at {path}"
+        elif recorded[path][0] is True and _parent(path) in near_result:
+            yield "messages[5]", f"what recorded requests have at {path} is never built"
+    texts = {place for text in _TURNS.values() for place in _places(whole, text)}
+    for place in sorted(texts | {place for place in reached if place.endswith(f".{_OPEN[1]}")}):
+        if place not in recorded and isinstance(recorded.get(_parent(place), [None])[0], str):
+            yield "messages", f"an object is built at {_parent(place)}, where recorded requests have a text"
+    there, here = (
+        {path.partition(".properties.")[0] for path in paths if ".properties." in path}
+        for paths in (recorded, reached)
+    )
+    for path in sorted(there - here):
+        if _parent(path) in map(_parent, here - there):
+            yield "tools.parameters", f"the schema that recorded requests have at {path} is never built"
+    streamed, rest = (
+        [_by_place([body]).keys() for one, body in pairs if one.stream is stream] for stream in (True, False)
+    )
+    for path in lost.keys() & set.intersection(*map(set, streamed)) if streamed and rest else ():
+        if not any(path in one for one in rest) and ("stream" in path or len(streamed) > 1):
+            yield "stream", f"every recorded stream is asked for with {path}, which is never built"
+    for place, values in _by_place([whole.body]).items():
+        if (sign := _SIGN.search(place)) and (not sign[1]) in [
+            value for value in values if type(value) is bool
+        ]:
+            yield "messages[5]", f"a good result is built with {not sign[1]} at {place}"
     yield from _ways_differ(case, built)
     yield from _other_words(built, requests)
+    yield from _choices_answered(case, built, pairs)
+
+
+_SIGN: Final = re.compile(r"(ok|succe\w*)$|[^.]*(error|fail)\w*$")
+
+
+def _choices_answered(
+    case: Case, built: Mapping[Any, HTTPRequest], pairs: Sequence[tuple[Capture, Any]]
+) -> Iterator[tuple[str, str]]:
+    """A request recorded with what is built to forbid calls is answered without one, to require one with one."""
+    usual = {*scalars(built["auto"].body)} if "auto" in built else set()
+    for way, wrong in {"none": FinishReason.TOOL_CALLS, "required": FinishReason.STOP}.items():
+        own = {*scalars(built[way].body)} - usual if way in built else set()
+        for one, body in pairs if own else ():
+            finish = normalized(case.mapper, one).get("response", {}).get("finish_reason")
+            if own <= {*scalars(body)} and finish == wrong:
+                message = f"has what is built for {way}, and its answer ends as {wrong}"
+                yield "tool_choice", f"the request of {one.case} {message}"
 
 
 _OPEN: Final = ("properties.fathoms", "fathoms")
@@ -158,9 +218,9 @@ _OPEN: Final = ("properties.fathoms", "fathoms")
 def _ways_differ(case: Case, built: Mapping[Any, HTTPRequest]) -> Iterator[tuple[str, str]]:
     """Each role, each way to choose a tool, a failure, all rules and a stream are told. The body goes to an endpoint."""
     whole, path = built["whole"], built["whole"].path.partition("?")[0]
-    alike = _alike(whole.body, _TURNS.values())
+    alike = _alike(whole.body, _TURNS.values()) or _alike(whole.body, ("I look.", _THOUGHT.content))
     if alike and not any(_named(whole, f"messages[{number}]") for number in range(3)):
-        yield "messages", f"it says {alike[0]!r} as it says {alike[1]!r}, which has another role"
+        yield "messages", f"it says {alike[0]!r} as it says {alike[1]!r}, which is of another kind"
     endpoints = [re.sub(r"\\{.*?\\}", "[^/]+", re.escape(one)) for one in case.mapper.endpoints()] or [".*"]
     if not any(re.fullmatch(f".*{one}", path) or one.endswith(re.escape(path)) for one in endpoints):
         yield "path", f"{path} is none of the endpoints"
@@ -172,6 +232,13 @@ def _ways_differ(case: Case, built: Mapping[Any, HTTPRequest]) -> Iterator[tuple
         pair = [built[way] for way in (one, other) if way in built and not _named(built[way], field)]
         if len(pair) == 2 and (pair[0].path, pair[0].body) == (pair[1].path, pair[1].body):
             yield field, f"{one} is asked for as {other} is"
+    for option in _WORDS.keys() & built.keys():
+        asked = built[option]
+        is_said = asked.body != built["plain"].body
+        if option == "response_format":
+            is_said = bool(_places(asked, _DEPTH["description"]))
+        if not is_said and not _named(asked, option):
+            yield option, "it is neither in the body nor among the adaptations"
     for text in strings(whole.body):
         if text != _CALL.arguments and "".join(text.split()) == "".join(_CALL.arguments.split()):
             yield "messages[4].arguments", "they are not sent as they came"
@@ -198,12 +265,12 @@ def _places(request: HTTPRequest, value: Any) -> set[str]:
     return {path for path, ones in said if wanted in ones}
 
 
-def _recorded(case: Case, path: str) -> Iterator[Any]:
-    """Yield the bodies of the recorded requests that were sent to *path*, without those that an HTTP error refused."""
+def _recorded(case: Case, path: str) -> Iterator[tuple[Capture, Any]]:
+    """Yield the recorded requests that were sent to *path*, each with its body, without those that an HTTP error refused."""
     for one in case.others:
         with suppress(orjson.JSONDecodeError):
             if one.request is not None and one.status < 400 and (one.path or "").endswith(path):
-                yield orjson.loads(one.request)
+                yield one, orjson.loads(one.request)
 
 
 def _other_words(built: Mapping[Any, HTTPRequest], requests: list[Any]) -> Iterator[tuple[str, str]]:
@@ -232,7 +299,7 @@ def _beside(body: Any, place: str) -> dict[str, str]:
 
 def _is_another(field: str, path: str, places: Collection[str]) -> bool:
     """Whether the number at *path* may be another option than *field*, which is nowhere, or has its own name at *places*."""
-    is_near = max(field.split("_"), key=len) in path.lower()
+    is_near = any(len(word) > 2 and word in path.lower() for word in field.split("_"))
     return not is_near and (not places or any(place.endswith(field) for place in places))
 
 
@@ -275,9 +342,6 @@ def _goes_back(case: Case) -> Iterator[Problem]:
         if not all(said.count(text) > (texts is ids) for text in texts):
             message = f"the next request has not all of its {kind}"
             yield case.problem("P4", "request", message, about="request")
-    if answer_sent.reasoning and _alike(http_request.body, [answer_sent.reasoning, answer_sent.text or ""]):
-        message = "the next request says its reasoning as it says its text"
-        yield case.problem("P4", "request", message, about="request")
     if case.mapper.provider in STRICT_PROVIDERS and case.capture.server in (None, case.mapper.provider):
         rules, issued = strict_rules(case.mapper.provider), Issued(case.mapper.info.framing)
         issued.add(case.capture)

@@ -12,7 +12,6 @@ import orjson
 from crosswalk.errors import UnknownEventError
 from crosswalk.testing.case import MARKER, NAME, Case, Place, answer, marker_for, occurrences, strings, typed
 from crosswalk.testing.perturbation import (
-    MISSING,
     Leaf,
     Outcome,
     Path,
@@ -21,7 +20,6 @@ from crosswalk.testing.perturbation import (
     replaced,
     scalars,
     show_path,
-    with_value,
     without,
 )
 from crosswalk.types.json import same_json
@@ -53,37 +51,7 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
         else:
             yield from _opaque(case, place)
     yield from _equal_pieces(case)
-    yield from _other_letters(case)
     yield from _joined(case)
-    yield from _later(case)
-
-
-def _later(case: Case) -> Iterator[Problem]:
-    """A piece again, behind a text of another kind, is of the same kind. One beside the finish word is not lost."""
-    if not case.is_answer or not case.capture.stream:
-        return
-    firsts = [Place(place.leaves[:1]) for place in _text_places(case)]
-    kinds_by_leaf = {one.leaves[0]: _kinds_of(case.marked(one)) for one in firsts}
-    for leaf, kinds in kinds_by_leaf.items():
-        others = [one.event for one, there in kinds_by_leaf.items() if there and there != kinds]
-        after, event = max(others, default=0), with_value(case.events[leaf.event], leaf.path, MARKER)
-        if len(kinds) == 1 and after > leaf.event:
-            chunks = [*case.chunks[: after + 1], case.chunk(leaf.event, event), *case.chunks[after + 1 :]]
-            later_kinds = _kinds_of(case.map_bytes(b"".join(chunks)))
-            if later_kinds and later_kinds != kinds:
-                kind = f"{min(kinds)} became {min(later_kinds)}"
-                yield case.problem("P4", leaf, "after another kind of text it is read as that", kind=kind)
-
-    word = case.baseline.response.get("raw_finish_reason")
-    said = "".join(case.baseline.said(*_WORDS))
-    spoken = {leaf.event for leaf in case.leaves if len(text := str(leaf.value)) > 3 and text in said}
-    for end in [leaf.event for leaf in case.leaves if leaf.value == word and leaf.event not in spoken][-1:]:
-        for leaf, kinds in kinds_by_leaf.items():
-            is_first = not any(key for key in leaf.path if isinstance(key, int))
-            if kinds and is_first and at(case.events[end], leaf.path) is MISSING:
-                ended = case.map(replaced(case.events, Leaf(end, leaf.path, None), MARKER))
-                if ended.error is None and not occurrences(ended.response):
-                    yield case.problem("P1", leaf, "lost: beside the finish word it is neither read nor kept")
 
 
 def _kinds_of(outcome: Outcome) -> set[str]:
@@ -145,9 +113,8 @@ def _opaque(case: Case, place: Place) -> Iterator[Problem]:
     if place.value.endswith("=") or place.key.lower().endswith("signature"):
         padded = case.map(place.put(case.events, f"{MARKER}=="))
         if padded.error is None and not _holds(padded, f"{MARKER}=="):
-            yield case.problem(
-                "P4", place, "a text that ends with == in its place is not passed on unchanged"
-            )
+            message = "a text that ends with == in its place is not passed on unchanged"
+            yield case.problem("P4", place, message)
     for leaf in dict.fromkeys((place.leaves[0], place.leaves[-1], *place.leaves[1:2])):
         piece = Place((leaf,))
         marked_outcome = case.marked(piece)
@@ -183,20 +150,6 @@ def _equal_pieces(case: Case) -> Iterator[Problem]:
             yield case.problem("P4", place, "the same text again, in its next event, is not passed on")
 
 
-def _other_letters(case: Case) -> Iterator[Problem]:
-    """A letter outside ASCII for each space, in all pieces of a text: they grow, or come together, as they did."""
-    said = "".join(case.baseline.said(*_WORDS))
-    for place in case.every_place(str, by_value=False) if " " in said else ():
-        events = case.events
-        for leaf in place.leaves:
-            if " " in leaf.value and leaf.value in said:
-                events = replaced(events, leaf, leaf.value.replace(" ", "\xe9"))
-        changed_outcome = case.baseline if events is case.events else case.map(events)
-        new_said = "".join(changed_outcome.said(*_WORDS))
-        if changed_outcome.error is None and new_said.replace("\xe9", " ") != said.replace("\xe9", " "):
-            yield case.problem("P4", place, "with letters outside ASCII it is read differently")
-
-
 def _text_places(case: Case) -> list[Place]:
     if case.baseline.error is not None or not case.events:
         return []
@@ -227,10 +180,9 @@ def text_only_once(case: Case) -> Iterator[Problem]:
             paths = (path for path, text in scalars(extensions) if isinstance(text, str) and MARKER in text)
             message = f"is in a typed field and in the extensions: {show_path(next(paths))}"
             yield case.problem("P1", place, message)
-        for kind in _WORDS:
-            sent_count = occurrences(marker_for(place.value)) * len(place.leaves)
-            if occurrences(marked_outcome.said(kind)) > sent_count:
-                yield case.problem("P1", place, f"is more than once in the {kind} of the answer")
+        sent_count = occurrences(marker_for(place.value)) * len(place.leaves)
+        for kind in (one for one in _WORDS if occurrences(marked_outcome.said(one)) > sent_count):
+            yield case.problem("P1", place, f"is more than once in the {kind} of the answer")
     yield from _doubled(case)
 
 
@@ -246,27 +198,17 @@ def _spoken(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def _doubled(case: Case) -> Iterator[Problem]:
-    """Text that grows from event to event, or is repeated at the end, is given twice."""
-    if not case.is_answer or len(case.events) < 2:
-        return
-    shown_texts = {text for text in strings(case.typed["message"]) if len(text) > 3}
-    pieces_by_path: dict[Path, list[str]] = {}
-    for leaf in case.leaves:
-        if isinstance(leaf.value, str) and leaf.value:
-            pieces_by_path.setdefault(leaf.path, []).append(leaf.value)
-    path_by_text = {"".join(pieces): path for path, pieces in pieces_by_path.items() if len(pieces) > 1}
-    whole_texts = {pieces[0] for pieces in pieces_by_path.values() if len(pieces) == 1}
-    for text, path in path_by_text.items():
-        pieces = pieces_by_path[path]
-        is_growing = len(pieces) > 2 and all(
-            len(b) > len(a) and b.startswith(a) for a, b in itertools.pairwise(pieces)
-        )
-        if is_growing and text in shown_texts:
+    """Text that grows from event to event, or is said again as a whole, is added up."""
+    said = {*strings(case.typed["message"])} if case.is_answer else set()
+    for place in case.every_place(str, by_value=False) if said else ():
+        pieces = [leaf.value for leaf in place.leaves if leaf.value]
+        whole, pairs = "".join(pieces), itertools.pairwise(pieces)
+        if len(pieces) > 2 and whole in said and all(b != a and b.startswith(a) for a, b in pairs):
             message = "the text grows from event to event, and is added up"
-            yield case.problem("P1", show_path(path), message, about="text")
-        if text in whole_texts and text * 2 in shown_texts:
+            yield case.problem("P1", place, message, about="text")
+        elif len(pieces) > 1 and whole * 2 in said and any(leaf.value == whole for leaf in case.leaves):
             message = "the text is said again as a whole, and is added to itself"
-            yield case.problem("P1", show_path(path), message, about="text")
+            yield case.problem("P1", place, message, about="text")
 
 
 # ----------------------------------------------------------------------------------- kinds
@@ -311,12 +253,8 @@ def _other_kinds(case: Case, text_places: set[tuple[int, Path]]) -> Iterator[Pro
         for other_kind in other_kinds:
             changed_outcome = case.map(place.put(case.events, other_kind))
             if changed_outcome.error is None and same_json(changed_outcome.response, case.baseline.response):
-                yield case.problem(
-                    "P1",
-                    place,
-                    _ALIKE_MESSAGE.format(other_kind),
-                    about=_said_at(case, place.leaves[0].event, text_path),
-                )
+                field = _said_at(case, place.leaves[0].event, text_path)
+                yield case.problem("P1", place, _ALIKE_MESSAGE.format(other_kind), about=field)
                 break
 
 
@@ -438,9 +376,8 @@ def unknown_words_raise(case: Case) -> Iterator[Problem]:
         changed_outcome = case.marked(place)
         is_kept = changed_outcome.error is not None or occurrences(typed(changed_outcome.response))
         if not is_kept and answer(changed_outcome.response) != baseline_answer:
-            yield case.problem(
-                "P4", place, "an unknown word in its place changes the answer without an error"
-            )
+            message = "an unknown word in its place changes the answer without an error"
+            yield case.problem("P4", place, message)
     for name in dict.fromkeys(name for _, name in case.frames if name is not None):
         changed_outcome = case.map_bytes(case.renamed(name, "crosswalk"))
         if changed_outcome.error is None and answer(changed_outcome.response) != baseline_answer:
@@ -472,7 +409,7 @@ def known_words_keep_their_meaning(case: Case) -> Iterator[Problem]:
     for place in case.places(str):
         if _is_finish(case, place):
             spell = str.upper if place.value.isupper() else str
-            words = {spell(word): reasons for word, reasons in _IMPOSSIBLE_REASONS.items()}
+            words = {spell(word): _WHOLE_REASONS - reasons for word, reasons in _KNOWN_REASONS.items()}
             yield from _finish_words(case, place, words)
 
 
@@ -496,21 +433,18 @@ def _finish_words(
 ) -> Iterator[Problem]:
     """Each of *words* in place of the finish word is not read as one of its reasons, and is passed on unchanged."""
     baseline = case.baseline.response
-    own_word = baseline.get("raw_finish_reason")
     for word, reasons in words.items():
         changed_outcome = case.map(place.put(case.events, word))
-        if changed_outcome.error is not None or _is_unmapped(changed_outcome.response):
+        response, is_refused = changed_outcome.response, changed_outcome.error is not None
+        if is_refused or changed_outcome.provenance.get("finish_reason") == Provenance.UNMAPPED:
             continue
-        response = changed_outcome.response
         finish, reported_word = response["finish_reason"], response.get("raw_finish_reason")
         if finish in reasons and reported_word == str(word):
             message = f"the finish word {word!r} is read as {finish}"
             yield case.problem("P4", place, message, about="finish_reason")
         # A count that equals the code, or the number of a choice, is not the word.
-        is_other = response["usage"] != baseline["usage"] or (word, reported_word) == (
-            _UNKNOWN_CODE,
-            own_word,
-        )
+        is_same = word == _UNKNOWN_CODE and reported_word == baseline.get("raw_finish_reason")
+        is_other = is_same or response["usage"] != baseline["usage"]
         if reasons is _WHOLE_REASONS and not _holds(changed_outcome, str(word)) and not is_other:
             message = f"the finish word {word!r} is passed on as {reported_word!r}"
             yield case.problem("P4", place, message, about="finish_reason")
@@ -523,23 +457,15 @@ def _holds(outcome: Outcome, word: str) -> bool:
 
 _UNKNOWN_CODE: Final = 7070707
 _WHOLE_REASONS: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS, FinishReason.LENGTH})
-_CUT_REASONS: Final = frozenset({FinishReason.LENGTH, FinishReason.CANCELLED})
 _GOOD_REASONS: Final = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
-_IMPOSSIBLE_REASONS: Final[dict[str, frozenset[FinishReason]]] = {
-    **dict.fromkeys(("stop", "end_turn", "tool_calls", "tool_use"), _CUT_REASONS),
-    **dict.fromkeys(("length", "max_tokens"), _GOOD_REASONS),
-    **dict.fromkeys(
-        ("content_filter", "safety", "error", "cancelled"),
-        _GOOD_REASONS | _CUT_REASONS - {FinishReason.CANCELLED},
-    ),
+_KNOWN_REASONS: Final[dict[str, frozenset[FinishReason]]] = {
+    **dict.fromkeys(("stop", "end_turn", "tool_calls", "tool_use"), _GOOD_REASONS),
+    **dict.fromkeys(("length", "max_tokens"), frozenset({FinishReason.LENGTH})),
+    **dict.fromkeys(("content_filter", "safety", "error", "cancelled"), frozenset()),
 }
-"""Words with the same meaning for all providers, and the reasons that they never mean."""
+"""Words with the same meaning for all providers, with what they mean of the reasons of whole answers."""
 
 
 def _is_name(place: Place) -> bool:
     """Whether it is a word at the top of an event, as the name of an event is. Unknown parts inside one may be kept."""
     return len(place.path) == 1 and NAME.fullmatch(place.value) is not None
-
-
-def _is_unmapped(response: dict[str, Any]) -> bool:
-    return bool(response["metadata"].get("provenance", {}).get("finish_reason") == Provenance.UNMAPPED)

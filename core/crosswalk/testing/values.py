@@ -95,24 +95,20 @@ def digits_kept(case: Case) -> Iterator[Problem]:
             if silent_outcome.error is None and _numbers_in(silent_outcome.response) < count:
                 yield case.problem("P4", place, "with an empty text in its place, log probabilities are gone")
     for place in case.places(float, by_value=False):
-        events = case.events
-        for size, leaf in enumerate(place.leaves, 1):
-            events = replaced(events, leaf, -size / 64)
-        changed_outcome = case.map(events)
-        tokens_read = [one["token"] for one in (changed_outcome.response or {}).get("logprobs") or ()]
-        if changed_outcome.error is None and tokens_read != tokens:
-            yield case.problem("P4", place, "other numbers give other tokens, or another order of them")
         changed_outcome = case.map(place.put(case.events, None))
         zeros = _zeros(case.baseline.response)
         if changed_outcome.error is None and _zeros(changed_outcome.response) > zeros:
             yield case.problem("P4", place, "null in its place is read as the log probability 0")
         for number in (_LONG, 0.0):
             events = case.events
-            for leaf in place.leaves:
-                events = replaced(events, leaf, -number if leaf.value < 0 else number)
+            for size, leaf in enumerate(place.leaves):
+                value = number and number + size
+                events = replaced(events, leaf, -value if leaf.value < 0 else value)
             changed_outcome = case.map(events)
             if changed_outcome.error is not None or changed_outcome.response is None:
                 continue
+            if [one["token"] for one in changed_outcome.response.get("logprobs", ())] != tokens:
+                yield case.problem("P4", place, "other numbers give other tokens, or another order of them")
             is_shorter = _numbers_in(changed_outcome.response) < count
             if is_shorter and not changed_outcome.extensions:
                 yield case.problem("P4", place, f"{number} in its place is not read as a log probability")
@@ -165,7 +161,7 @@ _EARLIEST, _LATEST = datetime(2015, 1, 1, tzinfo=UTC), datetime(2100, 1, 1, tzin
 
 def times_kept(case: Case) -> Iterator[Problem]:
     """P4: the time of an answer is plausible, and the same in another zone. Its fraction stays. A duration may be 0."""
-    yield from _no_duration(case)
+    yield from _durations(case)
     if "created" in case.baseline.provenance:
         yield from _time_left(case)
         yield from _time_lost(case)
@@ -173,12 +169,13 @@ def times_kept(case: Case) -> Iterator[Problem]:
     created = datetime.fromisoformat(case.baseline.response["created"])
     numbers = [leaf.value for leaf in case.leaves if type(leaf.value) in (int, float)]
     if not _EARLIEST < created < _LATEST and any(_is_of(number, created) for number in numbers):
-        yield case.problem(
-            "P4", "created", f"the answer is from {created.year}: the time is read in a wrong unit"
-        )
+        message = f"the answer is from {created.year}: the time is read in a wrong unit"
+        yield case.problem("P4", "created", message)
     for place in case.places(str, int, float):
         for value, time in _other_times(place.value, created):
-            time_read = _created(case, place, value)
+            changed_outcome = case.map(place.put(case.events, value))
+            is_read = changed_outcome.error is None and "created" not in changed_outcome.provenance
+            time_read = datetime.fromisoformat(changed_outcome.response["created"]) if is_read else None
             if time_read == created:
                 break  # it is not the time of the answer
             if time_read is not None and abs(time_read - time) > _MICROSECOND:
@@ -186,13 +183,36 @@ def times_kept(case: Case) -> Iterator[Problem]:
                 break
 
 
-def _no_duration(case: Case) -> Iterator[Problem]:
+def _durations(case: Case) -> Iterator[Problem]:
     for place in case.places(int, float):
-        if "metadata.request_duration_seconds" in case.fields_at(place.leaves[0]):
+        if place.value and "metadata.request_duration_seconds" in case.fields_at(place.leaves[0]):
             zero_outcome = case.map(place.put(case.events, 0))
             is_absent = zero_outcome.error is None and "metadata.request_duration" in zero_outcome.provenance
-            if is_absent and not occurrences(zero_outcome.extensions, place.key):
+            if is_absent and zero_outcome.extensions == case.baseline.extensions:
                 yield case.problem("P4", place, "0 in its place is read as no duration")
+            yield from _other_unit(case, place, zero_outcome)
+
+
+def _other_unit(case: Case, place: Place, zero_outcome: Outcome) -> Iterator[Problem]:
+    """A duration is in the unit of its key. Without one, no server gives tokens so fast or so slowly."""
+    if zero_outcome.error is None:
+        durations = [
+            one.response["metadata"]["request_duration_seconds"] for one in (case.baseline, zero_outcome)
+        ]
+        seconds, unit = durations[0], _UNIT_KEYS.search(place.key)
+        sent = place.value / 1000 ** ((unit.lastindex or 1) - 1) if unit else seconds
+        speed = case.baseline.response["usage"]["completion_tokens"] / seconds if seconds else _FASTEST
+        is_plausible = unit or not speed or _SLOWEST <= speed <= _FASTEST
+        if not durations[1] and (abs(seconds - sent) > sent / 100 or not is_plausible):
+            yield case.problem("P4", place, f"the duration {place.value} is read as {seconds} seconds")
+
+
+_UNIT_KEYS: Final = re.compile(
+    r"(?:^|_|(?=[MSUN]))(?i:(s|secs?|seconds)|(ms|millis\w*)|(us|micros\w*)|(ns|nanos\w*))$"
+)
+"""The ends of keys that are units, of a second, and of thousandths of the one before."""
+_SLOWEST, _FASTEST = 0.1, 10_000
+"""The numbers of tokens per second that a server may give."""
 
 
 def _other_times(value: Any, created: datetime) -> Iterator[tuple[Any, datetime]]:
@@ -213,21 +233,13 @@ def _other_times(value: Any, created: datetime) -> Iterator[tuple[Any, datetime]
         yield number, later.replace(microsecond=exact)
 
 
-def _created(case: Case, place: Place, value: Any) -> datetime | None:
-    """Return the time of the answer with *value* in *place*, or ``None`` if it is refused or missing."""
-    changed_outcome = case.map(place.put(case.events, value))
-    if changed_outcome.error is not None or "created" in changed_outcome.provenance:
-        return None
-    return datetime.fromisoformat(changed_outcome.response["created"])
-
-
 def _time_left(case: Case) -> Iterator[Problem]:
     """The answer has no time, but the extensions have a single one, or one under a name for the time of creation."""
     if "created" in (case.capture.says or {}):
         return
     extensions = case.baseline.extensions
     for key, value in extensions.items():
-        if key in _CREATED_KEYS and type(value) in (int, float) and _is_plausible(value):
+        if _CREATED_KEY.search(key) and type(value) in (int, float) and _is_plausible(value):
             yield case.problem("P4", key, "the time of the answer is left in the extensions", about="created")
             return
     texts = {text for _, text in scalars(extensions) if isinstance(text, str) and _time(text) is not None}
@@ -241,12 +253,12 @@ def _time_left(case: Case) -> Iterator[Problem]:
 def _time_lost(case: Case) -> Iterator[Problem]:
     """The answer has no time, and another time in place of one of the payload changes nothing."""
     for place in case.places(str):
-        if (time := _time(place.value)) is not None:
-            other_time = (time + timedelta(days=1)).isoformat()
-            if case.map(place.put(case.events, other_time)).is_like(case.baseline):
-                yield case.problem(
-                    "P1", place, "lost: another time in its place changes nothing", about="created"
-                )
+        time = _time(place.value)
+        other = None if time is None else (time + timedelta(days=1)).isoformat()
+        if other is not None and case.map(place.put(case.events, other)).is_like(case.baseline):
+            yield case.problem(
+                "P1", place, "lost: another time in its place changes nothing", about="created"
+            )
 
 
 _UNITS: Final = (1, 10**3, 10**6, 10**9)
@@ -263,8 +275,8 @@ def _is_of(number: float, created: datetime) -> bool:
     return _is_plausible(number) and any(abs(number / unit - created.timestamp()) < 1 for unit in _UNITS)
 
 
-_CREATED_KEYS: Final = frozenset(
-    {"created", "created_at", "createdAt", "create_time", "createTime", "timestamp"}
+_CREATED_KEY: Final = re.compile(
+    r"^(?!complet|end|expir|finish).*(create|time|born|(^|_)(at|date|stamp)$)", re.IGNORECASE
 )
 
 
@@ -387,12 +399,11 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
     provenance = response["metadata"].get("provenance", {})
     payload_leaves = list(leaves(events))
     payload_texts = {str(leaf.value) for leaf in payload_leaves}
-    if response["id"] not in payload_texts and "id" not in provenance:
-        yield "id", "made up, and not marked"
+    for name in ("id", "model"):
+        if response[name] not in payload_texts and name not in provenance:
+            yield name, "made up, and not marked"
     if "created" not in provenance and not _is_told(response["created"], payload_leaves):
         yield "created", "made up, and not marked"
-    if response["model"] not in payload_texts and "model" not in provenance:
-        yield "model", "made up, and not marked"
     is_whole = response["finish_reason"] in {"stop", "length", "tool_calls"}
     if is_whole and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
         yield "finish_reason", "no word of the provider's, and not marked"
@@ -535,7 +546,7 @@ def _sums(case: Case, place: Place) -> set[int]:
 
 def counts_are_the_providers(case: Case) -> Iterator[Problem]:
     """P8: each count is one of the provider's or a sum of them, each added once, and fits its name."""
-    response = case.baseline.response
+    response, usage = case.baseline.response, case.baseline.response["usage"]
     movers: dict[str, list[Place]] = {name: [] for name in COUNTS}
     raised_responses: list[tuple[Place, dict[str, Any]]] = []
     places, is_sure = _numbers(case)
@@ -544,7 +555,8 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
         if not raised_outcome.is_taken:
             is_sure = False  # an error has no counts
             continue
-        count_changes = {name: _by(response, raised_outcome.response, name) for name in COUNTS}
+        raised_usage = raised_outcome.response["usage"]
+        count_changes = {name: (raised_usage.get(name) or 0) - (usage.get(name) or 0) for name in COUNTS}
         for name, change in count_changes.items():
             if change:
                 movers[name].append(place)
@@ -557,7 +569,6 @@ def counts_are_the_providers(case: Case) -> Iterator[Problem]:
         yield from _no_zero(case, place, count_changes)
         raised_responses.append((place, raised_outcome.response))
     yield from _counted_and_kept(case, movers, raised_responses)
-    yield from _later_reports(case, movers)
     yield from _from_nowhere(case, movers, is_sure=is_sure)
     yield from _beyond_the_total(case, movers)
 
@@ -593,35 +604,35 @@ def _as_number(value: Any) -> Any:
     return value if type(value) in (int, float) else None
 
 
-def _by(before: Any, after: Any, name: str) -> int:
-    """Return the change of usage *name*."""
-    old, new = before["usage"].get(name), after["usage"].get(name)
-    return (new or 0) - (old or 0)
-
-
 _NAME_PATTERNS: Final = {
-    "prompt_tokens": re.compile(r"prompt|input", re.IGNORECASE),
-    "completion_tokens": re.compile(r"completion|output|generated|candidates|predicted", re.IGNORECASE),
+    "prompt_tokens": re.compile(r"prompt|input|(?<![a-z])in(?![a-z])", re.IGNORECASE),
+    "completion_tokens": re.compile(
+        r"completion|output|generated|candidates|predicted|(?<![a-z])out(?![a-z])", re.IGNORECASE
+    ),
+}
+_PART_NAMES: Final = {
+    "cached_tokens": re.compile("^(?!.*(writ|creat|fill|stor)).*cache", re.IGNORECASE),
+    "cache_write_tokens": re.compile("^(?=.*(writ|creat|fill|stor)).*cache", re.IGNORECASE),
+    "reasoning_tokens": re.compile("reason|thought|think", re.IGNORECASE),
 }
 
 
 def _swapped(case: Case, place: Place, count_changes: dict[str, int]) -> Iterator[Problem]:
     """A leaf that is named after the prompt counts for the completion alone, or the other way round."""
-    named_counts = [name for name, pattern in _NAME_PATTERNS.items() if pattern.search(place.key)]
-    moved_counts = [name for name in _NAME_PATTERNS if count_changes[name]]
-    if len(named_counts) == len(moved_counts) == 1 and named_counts != moved_counts:
-        kind = f"{named_counts[0]} became {moved_counts[0]}".replace("_", " ")
-        yield case.problem("P8", place, f"it is counted in usage.{moved_counts[0]}", kind=kind)
-    if "cache" in place.key.lower() and count_changes["reasoning_tokens"]:
-        yield case.problem("P8", place, "it is counted in usage.reasoning_tokens")
-    if re.search("reason|thought|think", place.key, re.IGNORECASE) and count_changes["cached_tokens"]:
-        yield case.problem("P8", place, "it is counted in usage.cached_tokens")
+    for patterns in (_PART_NAMES, _NAME_PATTERNS):
+        named_counts = [name for name, pattern in patterns.items() if pattern.search(place.key)]
+        moved_counts = [name for name in patterns if count_changes[name]]
+        if len(named_counts) == len(moved_counts) == 1 and named_counts != moved_counts:
+            kind = f"{named_counts[0]} became {moved_counts[0]}".replace("_", " ")
+            yield case.problem("P8", place, f"it is counted in usage.{moved_counts[0]}", kind=kind)
     is_total = re.fullmatch("total(_?tokens)?", place.key, re.IGNORECASE) and len(moved_counts) == 1
     if is_total and _mark(case.baseline.response, moved_counts[0]) is None:
         yield case.problem("P8", place, f"it is counted in usage.{moved_counts[0]}")
 
 
 _PART_NAME_PATTERNS: Final = {
+    "prompt_tokens": re.compile(r"^(prompt|input)_?tokens?", re.IGNORECASE),
+    "completion_tokens": re.compile(r"^(completion|output)_?tokens?", re.IGNORECASE),
     "cached_tokens": re.compile(r"cached|cache_(hit|read)", re.IGNORECASE),
     "reasoning_tokens": re.compile(r"(reasoning|thoughts?|thinking)(_?tokens?|$)", re.IGNORECASE),
 }
@@ -631,7 +642,8 @@ def _not_counted(case: Case, place: Place, count_changes: dict[str, int]) -> Ite
     """A count that is named after cached or reasoning tokens moves nothing, and the answer has no such count."""
     usage, is_still = case.baseline.response["usage"], not any(count_changes.values())
     for name, pattern in _PART_NAME_PATTERNS.items() if is_still and type(place.value) is int else ():
-        if name not in usage and pattern.search(place.key) and not _is_filling(case, place):
+        is_absent = name not in usage or _mark(case.baseline.response, name) == Provenance.ABSENT
+        if is_absent and pattern.search(place.key) and not _is_filling(case, place):
             yield case.problem("P8", place, f"it is not counted in usage.{name}", about="usage")
 
 
@@ -656,33 +668,6 @@ def _no_zero(case: Case, place: Place, count_changes: dict[str, int]) -> Iterato
         name not in zero_outcome.response["usage"] or _mark(zero_outcome.response, name) == Provenance.ABSENT
     ):
         yield case.problem("P8", place, f"0 in its place is read as no usage.{name}")
-    if type(place.value) is int:
-        half_outcome = case.map(place.put(case.events, place.value + 0.5))
-        if half_outcome.error is None and b"%d.5" % place.value not in half_outcome.text:
-            yield case.problem("P8", place, "a half more in its place is neither refused nor kept")
-
-
-def _later_reports(case: Case, movers: dict[str, list[Place]]) -> Iterator[Problem]:
-    """If a count is reported again with a higher value, only the last report counts."""
-    if len(case.events) < 2 or not case.capture.stream or case.baseline.response.get("alternatives"):
-        return
-    for name, places in movers.items():
-        if not places:
-            continue
-        leaf = max((leaf for place in places for leaf in place.leaves), key=lambda leaf: leaf.event)
-        first_leaves = (other for other in case.leaves if other.event == 0 and other.path == leaf.path)
-        if any(case.meaning(other) == case.meaning(leaf) for other in first_leaves):
-            continue  # an event that begins an answer may come again, without effect
-        next_index, raised_event = leaf.event + 1, _raised(case, Place((leaf,)))[leaf.event]
-        chunks = [*case.chunks[:next_index], case.chunk(leaf.event, raised_event), *case.chunks[next_index:]]
-        later_outcome = case.map_bytes(b"".join(chunks))
-        if not later_outcome.is_taken:
-            continue
-        change = _by(case.baseline.response, later_outcome.response, name)
-        if change == 0:
-            yield case.problem("P8", leaf, f"more of it in a later event does not count in usage.{name}")
-        elif change > _RAISE_AMOUNT:
-            yield case.problem("P8", leaf, f"more of it in a later event is added to usage.{name}")
 
 
 def _counted_and_kept(
@@ -693,9 +678,7 @@ def _counted_and_kept(
         name = next((name for name, places in movers.items() if place in places), None)
         numbers = {_as_number(leaf.value) + _RAISE_AMOUNT for leaf in place.leaves}
         is_sum = name is None or len(movers[name]) > 1 or response["usage"][name] not in numbers
-        if is_sum or response.get(
-            "alternatives"
-        ):  # with alternatives, it may be counted for one of the choices
+        if is_sum or response.get("alternatives"):  # it may be counted for one of the choices
             continue
         extensions = response["metadata"].get("extensions", {})
         for path, value in scalars(extensions):
@@ -711,27 +694,12 @@ def _is_kept_whole(case: Case, place: Place, stored_object: Any) -> bool:
 
 
 def _from_nowhere(case: Case, movers: dict[str, list[Place]], *, is_sure: bool) -> Iterator[Problem]:
-    """A count that no number of the payload moves, or that is not a sum of those that do."""
+    """A count that no number of the payload moves."""
     response = case.baseline.response
-    for name, places in movers.items():
-        count = response["usage"].get(name)
-        if count is None or _mark(response, name) is not None:
-            continue
-        if not places:
-            if is_sure:  # in a sample, it may be a sum of others
-                yield case.problem("P8", f"usage.{name}", f"{count} comes from no number of the payload")
-        elif is_sure and len(places) <= 6 and count not in _totals(places):
-            message = f"{count} is not a sum of the numbers that it comes from"
+    for name, places in movers.items() if is_sure else ():  # in a sample, it may be a sum of others
+        if not places and name in response["usage"] and _mark(response, name) is None:
+            message = f"{response['usage'][name]} comes from no number of the payload"
             yield case.problem("P8", f"usage.{name}", message)
-
-
-def _totals(places: list[Place]) -> set[int]:
-    """Return the sums of some of *places*, one value of each."""
-    totals = {0}
-    for place in places:
-        values = {_as_number(leaf.value) for leaf in place.leaves}
-        totals |= {total + value for total in totals for value in values}
-    return totals
 
 
 def _beyond_the_total(case: Case, movers: dict[str, list[Place]]) -> Iterator[Problem]:

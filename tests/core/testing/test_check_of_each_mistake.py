@@ -13,7 +13,6 @@ import pytest
 
 from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import (
-    FinishReason,
     MappingState,
     ResponseDelta,
     TokenLogprob,
@@ -145,49 +144,6 @@ def test_what_tells_nothing_is_no_problem(body: bytes, status: int, check: str) 
     registry.register(named.plugin, "named")
     capture = Capture("case", Path("case"), body.replace(b'"cap"', b'"done"'), status=status)
     assert check_capture(registry.mapper("named"), capture, checks=[check]) == []
-
-
-class Drops:
-    """A plugin that drops an array that equals the one of the event before."""
-
-    @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> list[ResponseDelta]:
-        state.take_identity(event)
-        if event.get("ids") == state.data.get("ids"):
-            event.pop("ids", None)
-        else:
-            state.data["ids"] = list(event.get("ids", ()))
-        text, why = take_string(event, "text"), take_string(event, "why")
-        return [ResponseDelta(content_delta=text, raw_finish_reason=why)] if text or why else []
-
-    @hookimpl
-    def map_finish_reason(self, reason: str) -> FinishReason | None:
-        return FinishReason(reason) if reason in tuple(FinishReason) else None
-
-
-class Keeps(Drops):
-    map_delta = hookimpl(lambda self, event, state: _without_notes(self, event, state))
-
-
-def _without_notes(plugin: Drops, event: Any, state: MappingState) -> list[ResponseDelta]:
-    state.data.clear()
-    return Drops.map_delta(plugin, event, state)
-
-
-@pytest.mark.parametrize(("plugin", "is_found"), [(Drops(), True), (Keeps(), False)])
-def test_an_array_that_is_dropped_because_it_came_before(plugin: Any, is_found: bool) -> None:
-    registry = Registry(installed=[], environ={})
-    registry.register(plugin, "ids")
-    body = (
-        b'{"text":"a","ids":[7]}\n{"text":"b","ids":[8]}\n{"text":"c","ids":[9]}\n{"why":"stop","ids":[10]}\n'
-    )
-    found = check_capture(
-        registry.mapper("ids"),
-        Capture("ids", Path("ids.ndjson"), body, stream=True),
-        checks=["nothing lost"],
-    )
-    lost = "lost: an array that equals the one before changes nothing"
-    assert (lost in [problem.message for problem in found]) is is_found
 
 
 def captured(wire: str, case: str) -> Capture:

@@ -411,24 +411,10 @@ class Silent(DashScope):
         return ErrorInfo(ErrorKind.RATE_LIMIT, "failed", True, status, None, body)
 
 
-class NotCumulative(Triton):
-    """Declares pieces as cumulative."""
-
-    @hookimpl
-    def provider_info(self) -> ProviderInfo:
-        return ProviderInfo(title="Triton", cumulative=("output_log_probs",))
-
-
 @pytest.mark.parametrize(
     ("plugin", "wire", "case", "message"),
     [
         (Silent(), "dashscope2", "busy", "the message 'failed' is not a text of the payload"),
-        (
-            NotCumulative(),
-            "triton",
-            "talk_stream",
-            "declared as cumulative, and does not go on from the one before",
-        ),
     ],
 )
 def test_a_message_and_a_declaration_are_held_to_the_payload(

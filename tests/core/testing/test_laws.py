@@ -440,7 +440,7 @@ def born(read: Callable[[Any], datetime | None]) -> Any:
 
 
 def in_unit(parts: int) -> Callable[[Any], datetime]:
-    return lambda value: datetime.fromtimestamp(0, UTC) + timedelta(seconds=1) * int(value) / parts
+    return lambda value: datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(value) * 10**6 // parts)
 
 
 def iso(text: Any) -> datetime:

@@ -32,7 +32,6 @@ from crosswalk.plugins import (
     PushDecoder,
     ResponseDelta,
     TableDialect,
-    UsageInfo,
     build_openai_chat_request,
     count,
     hookimpl,
@@ -88,16 +87,6 @@ class ForgetsTheModel(Oak):
     """Has no row for the model."""
 
     fields = FieldTable({path: row for path, row in Oak.fields.rows.items() if row is not MODEL})
-
-
-class TakesNullForNothing(Oak):
-    """Keeps the counts until the end, and a later null in their place erases them."""
-
-    @hookimpl
-    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        if "used" in event and event["used"] is None:
-            state.usage = None
-        return super().map_usage(event, state)
 
 
 class LinesOfEachChunk(PushDecoder):
@@ -190,7 +179,6 @@ class KeepsATuple(Oak):
 
 ALONE: list[tuple[type[Oak], str]] = [
     (ForgetsTheModel, "kinds are read"),
-    (TakesNullForNothing, "null erases nothing"),
     (CutsLines, "framing does not matter"),
     (CountsPieces, "text paths hold"),
     (TakesLengthForStop, "known words keep their meaning"),

@@ -1,4 +1,4 @@
-"""What is sent arrives: spaces of tokenizers, letters outside ASCII, the end of a signature, a duration, and each log probability."""
+"""What is sent arrives: spaces of tokenizers, the end of a signature, a duration, and each log probability."""
 
 from __future__ import annotations
 
@@ -119,7 +119,6 @@ def found(plugin: Brook) -> set[str]:
 @pytest.mark.parametrize(
     ("mistake", "message"),
     [
-        (CountsBytes, "with letters outside ASCII it is read differently"),
         (TakesSignsForSpaces, "a text with invisible characters in its place is not passed on unchanged"),
         (PadsNothing, "a text that ends with == in its place is not passed on unchanged"),
         (ForgetsCertainTokens, "0.0 in its place is not read as a log probability"),

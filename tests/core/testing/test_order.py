@@ -87,13 +87,6 @@ class Weir:
         return self.finish_reasons.get(reason)
 
 
-class ThinksBeforeItSpeaks(Weir):
-    def thought(self, thought: str, state: MappingState) -> ResponseDelta:
-        return (
-            ResponseDelta(content_delta=thought) if "said" in state.data else super().thought(thought, state)
-        )
-
-
 class RefusesLateThoughts(Weir):
     def thought(self, thought: str, state: MappingState) -> ResponseDelta:
         if "said" in state.data:
@@ -101,27 +94,10 @@ class RefusesLateThoughts(Weir):
         return super().thought(thought, state)
 
 
-class LosesWhatIsSaidLast(Weir):
-    @hookimpl
-    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
-        if isinstance(event, dict) and "why" in event:
-            event.pop("say", None)
-        yield from super().map_delta(event, state)
-
-
 class ContinuesTheLastCall(Weir):
     def call(self, event: dict[str, Any], state: MappingState) -> Any:
         event.pop("do", None)
         return super().call(event, state)
-
-
-class RoundsCounts(Weir):
-    @hookimpl
-    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        for name in ("in", "out"):
-            if isinstance(event.get(name), float) and event[name] >= 0:
-                event[name] = int(event[name])
-        return super().map_usage(event, state)
 
 
 def found_in(plugin: Any, *answers: list[Any]) -> list[str]:
@@ -154,15 +130,9 @@ def test_a_plugin_that_reads_any_order_or_refuses_it_is_right(plugin: Any) -> No
     ("plugin", "message"),
     [
         (
-            ThinksBeforeItSpeaks(),
-            "think: reasoning became text: after another kind of text it is read as that",
-        ),
-        (LosesWhatIsSaidLast(), "say: lost: beside the finish word it is neither read nor kept"),
-        (
             ContinuesTheLastCall(),
             "event 3, with: the pieces of two calls that come in turn are not those of each",
         ),
-        (RoundsCounts(), "event 6, in: a half more in its place is neither refused nor kept"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Weir) else None,
 )

@@ -108,13 +108,6 @@ class OtherWords(Tern):
     style: ClassVar[Any] = {"options": {"max_tokens": "max_completion_tokens"}}
 
 
-class SwapsOptions(Tern):
-    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> None:
-        body = http_request.body
-        if "temperature" in body:
-            body["temperature"], body["max_tokens"] = body["max_tokens"], body["temperature"]
-
-
 class TakesOtherIds(Tern):
     """Its server refuses the ids of the recording, so that others stand for them."""
 
@@ -217,13 +210,11 @@ def test_a_right_builder_has_no_problem(plugin: Any) -> None:
         (ForgetsWhatCameBefore(), "text, request.messages[2]: 'No, brown.' is neither in the body nor among the adaptations"),
         (NeverStreams(), "text, request.stream: streamed is asked for as whole is"),
         (OtherWords(), "request.max_tokens: is at max_completion_tokens, as in no recorded request; what recorded requests have at max_tokens is never built"),
-        (SwapsOptions(), "request.temperature: is at max_tokens, where recorded requests have other numbers"),
-        (SwapsOptions(), "request.max_tokens: is at temperature, where recorded requests have other numbers"),
         (ForgetsTheIdsOfResults(), "the next request has not all of its ids, of calls and of their results"),
         (ForgetsTheConversation(), "text, request: the next request has not all of its text"),
         (ForgetsTheConversation(), "call, request: the next request has not all of its calls"),
-        (AsksWhatIsARule(), "text, request.messages: it says 'Kelp is brown.' as it says 'Is it green?', which has another role"),
-        (SaysWhatItThinks(), "thought, request: the next request says its reasoning as it says its text"),
+        (AsksWhatIsARule(), "text, request.messages: it says 'Kelp is brown.' as it says 'Is it green?', which is of another kind"),
+        (SaysWhatItThinks(), "request.messages: it says 'How deep is it?' as it says 'I look.', which is of another kind"),
         (Breaks(), "call, request: provider 'tern': build_request failed"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Tern) else None,
@@ -280,10 +271,11 @@ class Told(Thinks):
         super().__init__()
         self.change = change
 
-    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> None:
+    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> HTTPRequest | None:
         if any(isinstance(turn, ChatMessage) and turn.is_error for turn in request.messages):
             http_request.body["messages"][-1]["failed"] = True
         self.change(http_request.body)
+        return None
 
 
 def turns_of(body: dict[str, Any], role: str) -> list[dict[str, Any]]:
@@ -420,3 +412,94 @@ def test_a_request_that_the_server_refused_shows_nothing() -> None:
     registry.register(Told(), "told")
     checks = ["requests say all"]
     assert check_capture(registry.mapper("told"), TIDE[0], others=[*TIDE, wrong], checks=checks) == []
+
+
+# What recorded requests show beyond names: their options, streams, results of tools, and answers.
+
+
+def recorded_with(case: str, finish: str = "stop", *, is_stream: bool = False, **more: Any) -> Capture:
+    request = {**orjson.loads(RECORDED), **more}
+    one = answer(case, finish, orjson.dumps(request), content="High.")
+    return attrs.evolve(one, stream=is_stream)
+
+
+def result_with(**more: Any) -> list[dict[str, Any]]:
+    *turns, result = orjson.loads(RECORDED)["messages"]
+    return [*turns, {**result, **more}]
+
+
+def of_results(**more: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda body: [turn.update(more) for turn in turns_of(body, "tool")]
+
+
+def with_texts_as_objects(body: dict[str, Any]) -> None:
+    for turn in turns_of(body, "user"):
+        turn["content"] = {"value": turn["content"]}
+
+
+def with_another_schema(body: dict[str, Any]) -> None:
+    for tool in body.get("tools", ()):
+        tool["function"]["takes"] = tool["function"].pop("parameters")
+
+
+def choosing(**words: str) -> Callable[[dict[str, Any]], object]:
+    def change(body: dict[str, Any]) -> None:
+        if isinstance(body.get("tool_choice"), str):
+            body["tool_choice"] = words.get(body["tool_choice"], body["tool_choice"])
+
+    return change
+
+
+class Drops(Told):
+    """It says that it drops an option."""
+
+    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> HTTPRequest | None:
+        super().changed(http_request, request)
+        if http_request.body.pop("top_k", None) is None:
+            return None
+        return http_request.adapted(Adaptation.dropped("top_k", "its server has none"))
+
+
+SCHEMA = {"type": "object", "properties": {"port": {"type": "string"}}}
+WITH_SCHEMA = [{"type": "function", "function": {"name": "tide", "description": "d", "parameters": SCHEMA}}]
+USAGE = {"include_usage": True}
+
+
+@pytest.mark.parametrize(
+    ("plugin", "recorded", "message"),
+    [
+        (Told(without("reasoning_effort")), (), "request.reasoning_effort: it is neither in the body nor"),
+        (Told(without("response_format")), (), "request.response_format: it is neither in the body nor"),
+        (Drops(), [recorded_with("k", top_k=4)], "request.top_k: it is dropped, and recorded requests have it at top_k"),
+        (Told(with_texts_as_objects), (), "request.messages: an object is built at messages[].content, where"),
+        (Told(with_another_schema), [recorded_with("tool", tools=WITH_SCHEMA)],
+            "tools.parameters: the schema that recorded requests have at tools[].function.parameters is never built"),
+        (Told(), [recorded_with("lost", messages=result_with(lost=True))],
+            "request.messages[5]: what recorded requests have at messages[].lost is never built"),
+        (Told(of_results(ok=False)), (), "request.messages[5]: a good result is built with False at messages[].ok"),
+        (Told(of_results(is_error=True)), (), "request.messages[5]: a good result is built with True at"),
+        (Told(without("stream_options")), [recorded_with("s", is_stream=True, stream=True, stream_options=USAGE)],
+            "request.stream: every recorded stream is asked for with stream_options.include_usage, which is never built"),
+        (Told(choosing(none="required", required="none")), [recorded_with("c", "tool_calls", tool_choice="required")],
+            "request.tool_choice: the request of c has what is built for none, and its answer ends as tool_calls"),
+        (Told(choosing(none="required", required="none")), [recorded_with("c", tool_choice="none")],
+            "request.tool_choice: the request of c has what is built for required, and its answer ends as stop"),
+    ],
+)  # fmt: skip
+def test_what_recorded_requests_show_is_built(
+    plugin: Told, recorded: Sequence[Capture], message: str
+) -> None:
+    found = asked_of(plugin, [*TIDE, *recorded])
+    assert any(message in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        [recorded_with("tool", tools=WITH_SCHEMA), recorded_with("shape", shape={"form": SCHEMA})],
+        [recorded_with("s", is_stream=True, stream=True, trace="t-1")],
+        [recorded_with("good", messages=result_with(ok=True)), recorded_with("c", tool_choice="none")],
+    ],
+)
+def test_what_else_recorded_requests_hold_is_no_problem(recorded: Sequence[Capture]) -> None:
+    assert asked_of(Told(of_results(ok=True)), [*TIDE, *recorded]) == []
