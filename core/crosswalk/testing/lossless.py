@@ -85,8 +85,7 @@ def _truncated(case: Case) -> Iterator[Problem]:
 
 
 def _said(response: Any) -> Any:
-    keys = ("message", "finish_reason", "refusal", "alternatives")
-    return [response.get(key) for key in keys]
+    return [response.get(key) for key in ("message", "finish_reason", "refusal", "alternatives")]
 
 
 def _coerced(before: Any, after: Any, value: Any) -> str | None:
