@@ -122,7 +122,8 @@ def run(arguments: argparse.Namespace) -> int:
     if total_report.problems:
         return FAILED
     if not total_report.tally.events:
-        raise UsageError("these captures contain no event, so they do not test the plugin")
+        hint = f" (its endpoints: {', '.join(mapper.endpoints())})" if total_report.skipped else ""
+        raise UsageError(f"these captures contain no event, so they do not test the plugin{hint}")
     return OK
 
 

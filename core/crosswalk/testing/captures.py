@@ -75,8 +75,7 @@ def read_statement(file: Path, case: str) -> dict[str, Any] | None:
         except orjson.JSONDecodeError as error:
             raise ConfigurationError(f"{source}: not JSON: {error}", source=source) from None
     else:
-        entry = manifest_of(str(file.parent)).answers.get(str(file.resolve()), {})
-        statement = entry.get("says")
+        statement = manifest_of(str(file.parent)).answers.get(str(file.resolve()), {}).get("says")
         source = f"{file}: says"
     if statement is None:
         return None

@@ -396,8 +396,7 @@ class Case:
     def of_this_form(self) -> Iterator[tuple[list[Frame], list[Any]]]:
         """Yield the frames and the events of this capture, and of a sample of the others that are streams like it."""
         yield self.frames, self.events
-        others = [one for one in self.others if one != self.capture]
-        for other in self.some(others, _MAX_COMPARED_CAPTURES):
+        for other in self.some([one for one in self.others if one != self.capture], _MAX_COMPARED_CAPTURES):
             if other.stream == self.capture.stream:
                 yield decoded(self.mapper, other)
 

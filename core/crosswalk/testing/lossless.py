@@ -12,7 +12,7 @@ import attrs
 import orjson
 
 from crosswalk.testing.captures import json_object, written
-from crosswalk.testing.case import Case, typed
+from crosswalk.testing.case import Case, strings, typed
 from crosswalk.testing.perturbation import (
     Leaf,
     Outcome,
@@ -85,8 +85,7 @@ def _truncated(case: Case) -> Iterator[Problem]:
 
 
 def _said(response: Any) -> Any:
-    keys = ("message", "finish_reason", "refusal", "alternatives")
-    return [response.get(key) for key in keys]
+    return [response.get(key) for key in ("message", "finish_reason", "refusal", "alternatives")]
 
 
 def _coerced(before: Any, after: Any, value: Any) -> str | None:
@@ -167,7 +166,9 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
             if changed_outcome.is_like(case.baseline):
                 if leaf.event == waiting_index or _is_of_another(case, leaf):
                     continue
-                yield case.problem("P1", leaf, f"lost: changing its {change.name} changes nothing")
+                yield case.problem(
+                    "P1", leaf, f"lost: changing its {change.name} changes nothing{_cure(case, leaf)}"
+                )
             elif changed_outcome.untyped:
                 yield case.problem("P4", leaf, f"changing its {change.name}: {changed_outcome.error}")
             elif change.name == "value" and _is_dropped(case, leaf, change.events, changed_outcome):
@@ -175,6 +176,14 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
     yield from _more_items(case)
     yield from _more_fields(case)
     yield from _more_parts(case)
+
+
+def _cure(case: Case, leaf: Leaf) -> str:
+    """Return how the number of a call is kept, or ``""`` for another leaf."""
+    calls = case.baseline.response["message"].get("tool_calls", ()) if case.is_answer else ()
+    beside = [*strings(at(case.events[leaf.event], leaf.path[:-1]))] if type(leaf.value) is int else []
+    is_call = any(call["name"] in beside for call in calls)
+    return " (take_tool_call keeps a number of a call that differs, or put it back)" if is_call else ""
 
 
 def _is_of_another(case: Case, leaf: Leaf) -> bool:

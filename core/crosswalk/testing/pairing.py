@@ -186,8 +186,7 @@ def own_framing_is_exact(case: Case) -> Iterator[Problem]:
             break
     # White space in place of other white space may end a frame, too.
     tried = [place for place, byte in enumerate(body) if not bytes((byte, byte ^ 1)).isspace()]
-    positions = case.some(tried, None if case.sample is None else 4 * case.sample)
-    for position in positions:
+    for position in case.some(tried, None if case.sample is None else 4 * case.sample):
         changed_body = bytearray(body)
         changed_body[position] ^= 0x01
         if case.map_bytes(bytes(changed_body)).is_like(whole_outcome):
@@ -216,8 +215,7 @@ def _invalid_text(case: Case) -> Iterator[Problem]:
         body = case.reframed(frames, events)(events).replace(_TOKEN.encode(), _INVALID_BYTES)
         changed_outcome = case.map_bytes(body)
         if changed_outcome.is_taken and not occurrences(changed_outcome.response, "\ufffd"):
-            message = "bytes in it that are not UTF-8 are dropped"
-            yield case.problem("P4", place, message, about="framing")
+            yield case.problem("P4", place, "bytes in it that are not UTF-8 are dropped", about="framing")
 
 
 # --------------------------------------------------------------------------------- pairing

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import combinations, product
-from typing import Any, Final
+from itertools import combinations
+from typing import Any, Final, TypeAlias
 
 import attrs
 import orjson
@@ -28,7 +28,7 @@ from crosswalk.service.way_back import NO_PLACE
 from crosswalk.testing.captures import Capture, written
 from crosswalk.testing.case import MARKER, Case, strings
 from crosswalk.testing.pairing import normalized
-from crosswalk.testing.perturbation import Problem, at, scalars, show_path
+from crosswalk.testing.perturbation import Path, Problem, at, scalars, show_path
 from crosswalk.testing.strict import STRICT_PROVIDERS, strict_rules
 from crosswalk.testing.strict.rules import Issued, StrictRequest
 from crosswalk.types.json import dump_json
@@ -38,16 +38,19 @@ from crosswalk.types.usage import ResponseMetadata, UsageInfo
 from crosswalk.types.values import FinishReason, Segment, SegmentType
 
 _OPTIONS: Final[dict[str, Any]] = {
-    "temperature": 0.625, "top_p": 0.375, "max_tokens": 70707, "seed": 4242424, "stop": ("HaLt.",),
+    "temperature": 0.625, "top_p": 0.375, "max_tokens": 70707, "seed": 4242424, "stop": ("HaLt.",), "top_k": 37,
+    "repeat_penalty": 1.125, "frequency_penalty": 0.125, "presence_penalty": 0.25,
 }  # fmt: skip
-_MORE_OPTIONS: Final[dict[str, Any]] = {"n": 2, "top_k": 5, "frequency_penalty": 0.125, "top_logprobs": 3}
-"""Options that not every server has."""
+_Found: TypeAlias = Iterator[tuple[str, str]]
+_Built: TypeAlias = Mapping[Any, HTTPRequest]
+_USUAL: Final = ("temperature", "top_p", "max_tokens", "seed")
+"""Those that nearly every server has."""
 _MODEL: Final = "kelp-7"
 _DEPTH: Final = {"type": "integer", "description": "The depth of kelp."}
 _SCHEMA: Final = {"type": "object", "properties": {"fathoms": _DEPTH}}
 _TOOL: Final = ToolDefinition("look_at_kelp", "Looks.", _SCHEMA)
 _WORDS: Final[dict[str, Any]] = {
-    "reasoning_effort": "high", "top_k": 5,
+    "reasoning_effort": "high",
     "response_format": {"type": "json_schema", "json_schema": {"name": "kelp", "schema": _SCHEMA}},
 }  # fmt: skip
 """Options that a request may have alone."""
@@ -59,8 +62,6 @@ _TURNS: Final = {"system": "Kelp is brown.", "user": "Is it green?", "assistant"
 _RULES: Final = (_TURNS["system"], "Kelp grows.")
 """Two texts of the system."""
 _CHOICES: Final = ("auto", "none", "required", NamedTool(_TOOL.name))
-_TOLD: Final = ("streamed", "failed", *_CHOICES[1:])
-"""The ways that differ from a conversation in which nothing of the kind is said."""
 _SAID: Final[dict[str, Any]] = {
     **_OPTIONS, "model": _MODEL, "tools": _TOOL.name, "tools.description": "Looks.",
     "tools.parameters": _DEPTH["description"], **{f"messages[{n}]": text for n, text in enumerate(_TURNS.values())},
@@ -107,7 +108,7 @@ def _ways(case: Case) -> dict[Any, HTTPRequest]:
         "failed": ChatRequest([*turns, attrs.evolve(result, is_error=True)], **more),
         "ruled": ChatRequest([turns[0], ChatMessage.system(_RULES[1]), *turns[1:], result], **more),
         "plain": ChatRequest([question], model=_MODEL),
-        "more": ChatRequest([question], model=_MODEL, **_MORE_OPTIONS),
+        "more": ChatRequest([question], model=_MODEL, n=2, min_p=0.0625, top_logprobs=3),
         **{choice: ChatRequest([*turns, result], **more, tool_choice=choice) for choice in _CHOICES},
         **{name: ChatRequest([question], model=_MODEL, **{name: one}) for name, one in _WORDS.items()},
     }
@@ -128,7 +129,7 @@ def limits_of(mapper: Mapper) -> set[str]:
     return {place.rpartition(".")[2] for place in places}
 
 
-def _asked(case: Case) -> Iterator[tuple[str, str]]:
+def _asked(case: Case) -> _Found:
     """Yield each field that is not said, or is said elsewhere than recorded requests say it, and what is wrong with it."""
     built = _ways(case)
     if not {"whole", "plain"} <= built.keys():
@@ -142,9 +143,9 @@ def _asked(case: Case) -> Iterator[tuple[str, str]]:
     near_options = {_parent(path) for value in _OPTIONS.values() for path in _places(whole, value)}
     near_text = {_parent(path) for path in _places(whole, "I look.")}
     near_result = {_parent(path) for path in _places(whole, "Seven.")}
+    numbers = [path for path in lost if _parent(path) in near_options and type(lost[path]) in (int, float)]
     for field, value in _SAID.items():
-        places, kind = _places(whole, value), type(value)
-        named = _named(whole, field)
+        places, kind, named = _places(whole, value), type(value), _named(whole, field)
         if not places and not named and (field != "model" or _MODEL not in whole.path):
             yield field, f"{value!r} is neither in the body nor among the adaptations"
         if field in _OPTIONS and places & _by_place([plain.body]).keys() and not _named(plain, field):
@@ -154,9 +155,11 @@ def _asked(case: Case) -> Iterator[tuple[str, str]]:
         parents = {_parent(path) for path in elsewhere} or (near_options if field in _OPTIONS else near_text)
         is_told = field not in _OPTIONS and any(NO_PLACE not in one.reason for one in named)
         where = f"is at {min(elsewhere)}, as in no recorded request" if elsewhere else "is in no body"
-        for path, there in lost.items() if elsewhere or not (places or is_told) else ():
+        for path, there in [*lost.items()] if elsewhere or not (places or is_told) else ():
             is_alike = _parent(path) in parents and (type(there), path.endswith("[]")) == wanted
-            if is_alike and not (kind in (int, float) and _is_another(field, path, places)):
+            is_only = numbers == [path] and len(recorded[path]) > 1 and field in _USUAL
+            if is_alike and (is_only or kind not in (int, float) or not _is_another(field, path, places)):
+                del lost[path]
                 yield field, f"{where}; what recorded requests have at {path} is never built"
     adapted = {one.field for request in built.values() for one in request.adaptations}
     for path in lost:
@@ -175,31 +178,45 @@ def _asked(case: Case) -> Iterator[tuple[str, str]]:
         {path.partition(".properties.")[0] for path in paths if ".properties." in path}
         for paths in (recorded, reached)
     )
-    for path in sorted(there - here):
-        if _parent(path) in map(_parent, here - there):
-            yield "tools.parameters", f"the schema that recorded requests have at {path} is never built"
-    streamed, rest = (
-        [_by_place([body]).keys() for one, body in pairs if one.stream is stream] for stream in (True, False)
-    )
-    for path in lost.keys() & set.intersection(*map(set, streamed)) if streamed and rest else ():
-        if not any(path in one for one in rest) and ("stream" in path or len(streamed) > 1):
+    calls = {_parent(path) for path in _places(whole, _CALL.name) & recorded.keys()}
+    filled = {_parent(path) for path in reached if path.endswith(f".{_OPEN[1]}") and _OPEN[0] not in path}
+    filled = {path for path in filled - {*map(_parent, recorded)} if _parent(path) in calls}
+    objects = {"tools.parameters": (there - here, here - there), "arguments": ({*map(_parent, lost)}, filled)}
+    for field, (missing, other) in objects.items():
+        for path in sorted(path for path in missing if _parent(path) in map(_parent, other)):
+            yield field, f"the object that recorded requests have at {path} is never built"
+    streamed, rest = ([body for one, body in pairs if one.stream is stream] for stream in (True, False))
+    for path in lost.keys() & _by_place(streamed[:1]).keys() if rest else ():
+        is_always = all(path in _by_place([body]) for body in streamed) and path not in _by_place(rest)
+        if is_always and ("stream" in path or len(streamed) > 1):
             yield "stream", f"every recorded stream is asked for with {path}, which is never built"
+    yield from _forms_differ(built, {"streamed": streamed, "whole": rest, "plain": requests})
     for place, values in _by_place([whole.body]).items():
-        if (sign := _SIGN.search(place)) and (not sign[1]) in [
-            value for value in values if type(value) is bool
-        ]:
+        if (sign := _SIGN.search(place)) and any(value is (not sign[1]) for value in values):
             yield "messages[5]", f"a good result is built with {not sign[1]} at {place}"
     yield from _ways_differ(case, built)
     yield from _other_words(built, requests)
     yield from _choices_answered(case, built, pairs)
 
 
+def _forms_differ(built: _Built, recorded: Mapping[str, Sequence[Any]]) -> _Found:
+    """What tells a stream from a body is as in *recorded* requests of its form. What is always sent is in one of them."""
+    said = {way: _by_place([built[way].body]) for way in recorded if way in built and "streamed" in built}
+    for way, there in ((way, _by_place(recorded[way])) for way in said if len(recorded[way]) > 1):
+        usual, is_plain = said["whole" if way == "streamed" else "streamed"], way == "plain"
+        for path, values in said[way].items():
+            words = {*map(dump_json, there.get(path, ()))}
+            is_new = values != [_MODEL] if is_plain else way == "streamed" and path not in usual
+            is_other = not (is_plain or words.issuperset(map(dump_json, values)))
+            if (is_other if words else is_new) and (values == usual.get(path)) is is_plain:
+                text = min(words, default=b"nothing").decode()
+                yield "stream", f"{way}: {values[0]!r} is at {path}, where recorded ones have {text}"
+
+
 _SIGN: Final = re.compile(r"(ok|succe\w*)$|[^.]*(error|fail)\w*$")
 
 
-def _choices_answered(
-    case: Case, built: Mapping[Any, HTTPRequest], pairs: Sequence[tuple[Capture, Any]]
-) -> Iterator[tuple[str, str]]:
+def _choices_answered(case: Case, built: _Built, pairs: Sequence[tuple[Capture, Any]]) -> _Found:
     """A request recorded with what is built to forbid calls is answered without one, to require one with one."""
     usual = {*scalars(built["auto"].body)} if "auto" in built else set()
     for way, wrong in {"none": FinishReason.TOOL_CALLS, "required": FinishReason.STOP}.items():
@@ -215,7 +232,7 @@ _OPEN: Final = ("properties.fathoms", "fathoms")
 """What is inside an object that a person or a model fills: a schema, and arguments."""
 
 
-def _ways_differ(case: Case, built: Mapping[Any, HTTPRequest]) -> Iterator[tuple[str, str]]:
+def _ways_differ(case: Case, built: _Built) -> _Found:
     """Each role, each way to choose a tool, a failure, all rules and a stream are told. The body goes to an endpoint."""
     whole, path = built["whole"], built["whole"].path.partition("?")[0]
     alike = _alike(whole.body, _TURNS.values()) or _alike(whole.body, ("I look.", _THOUGHT.content))
@@ -227,17 +244,16 @@ def _ways_differ(case: Case, built: Mapping[Any, HTTPRequest]) -> Iterator[tuple
     ruled = built.get("ruled")
     if ruled and not (_named(ruled, "messages[1]") or all(_places(ruled, one) for one in _RULES)):
         yield "messages", "one of two system texts is not in the body"
-    for one, other in (*product(_TOLD, ["whole"]), *combinations(_CHOICES, 2)):
+    ways = [(one, "whole") for one in ("streamed", "failed", *_CHOICES[1:])]
+    for one, other in (*ways, *combinations(_CHOICES, 2)):
         field = {"streamed": "stream", "failed": "messages[5]"}.get(str(one), "tool_choice")
         pair = [built[way] for way in (one, other) if way in built and not _named(built[way], field)]
         if len(pair) == 2 and (pair[0].path, pair[0].body) == (pair[1].path, pair[1].body):
             yield field, f"{one} is asked for as {other} is"
     for option in _WORDS.keys() & built.keys():
         asked = built[option]
-        is_said = asked.body != built["plain"].body
-        if option == "response_format":
-            is_said = bool(_places(asked, _DEPTH["description"]))
-        if not is_said and not _named(asked, option):
+        is_said = option != "response_format" or _places(asked, _DEPTH["description"])
+        if not (is_said and asked.body != built["plain"].body) and not _named(asked, option):
             yield option, "it is neither in the body nor among the adaptations"
     for text in strings(whole.body):
         if text != _CALL.arguments and "".join(text.split()) == "".join(_CALL.arguments.split()):
@@ -253,7 +269,7 @@ def _by_place(bodies: Iterable[Any]) -> dict[str, list[Any]]:
     """Return the scalars of *bodies* by their paths, without the numbers of items."""
     values: dict[str, list[Any]] = {}
     for path, value in (pair for body in bodies for pair in scalars(body)):
-        values.setdefault(show_path(path, items=False), []).append(value)
+        values.setdefault(_place(path), []).append(value)
     return values
 
 
@@ -273,7 +289,7 @@ def _recorded(case: Case, path: str) -> Iterator[tuple[Capture, Any]]:
                 yield one, orjson.loads(one.request)
 
 
-def _other_words(built: Mapping[Any, HTTPRequest], requests: list[Any]) -> Iterator[tuple[str, str]]:
+def _other_words(built: _Built, requests: list[Any]) -> _Found:
     """Words beside what is said, such as roles, are those of recorded requests. A question alone is asked as there."""
     question = min(_places(built["whole"], _TURNS["user"]), default="")
     reached = _by_place(one.body for one in built.values())
@@ -292,7 +308,7 @@ def _other_words(built: Mapping[Any, HTTPRequest], requests: list[Any]) -> Itera
 
 def _beside(body: Any, place: str) -> dict[str, str]:
     """Return the words of the turn with the text at *place*, by their paths, if no other turn of *body* has one there."""
-    turns = [path[:2] for path, _ in scalars(body) if show_path(path, items=False) == place]
+    turns = [path[:2] for path, _ in scalars(body) if _place(path) == place]
     words = scalars(at(body, turns[0]), turns[0]) if len(turns) == 1 else ()
     return {show_path(path): word for path, word in words if isinstance(word, str)}
 
@@ -301,6 +317,11 @@ def _is_another(field: str, path: str, places: Collection[str]) -> bool:
     """Whether the number at *path* may be another option than *field*, which is nowhere, or has its own name at *places*."""
     is_near = any(len(word) > 2 and word in path.lower() for word in field.split("_"))
     return not is_near and (not places or any(place.endswith(field) for place in places))
+
+
+def _place(path: Path) -> str:
+    """Return *path* without the numbers of items. Those in a row, which stand by position, keep theirs."""
+    return re.sub(r"(?<!\])\[\d+\]", "[]", show_path(path))
 
 
 def _parent(path: str) -> str:
@@ -312,7 +333,7 @@ def _alike(body: Any, texts: Collection[str]) -> list[str]:
     texts_by_place = dict[bytes, list[str]]()
     for path, value in scalars(body):
         if value in texts:
-            place = dump_json([show_path(path, items=False), at(body, path[:2]), at(body, path[:-1])])
+            place = dump_json([_place(path), at(body, path[:2]), at(body, path[:-1])])
             for text in texts:
                 place = place.replace(dump_json(text), b"")
             texts_by_place.setdefault(place, []).append(value)

@@ -109,8 +109,7 @@ def digits_kept(case: Case) -> Iterator[Problem]:
                 continue
             if [one["token"] for one in changed_outcome.response.get("logprobs", ())] != tokens:
                 yield case.problem("P4", place, "other numbers give other tokens, or another order of them")
-            is_shorter = _numbers_in(changed_outcome.response) < count
-            if is_shorter and not changed_outcome.extensions:
+            if _numbers_in(changed_outcome.response) < count and not changed_outcome.extensions:
                 yield case.problem("P4", place, f"{number} in its place is not read as a log probability")
             yield from _other_digits(case, events, changed_outcome.response, place)
 
@@ -479,8 +478,7 @@ def _emptied(case: Case, place: Place) -> Iterator[tuple[str, list[Any]]]:
     """Yield what is done to *place*, and the events after it."""
     events = case.events
     for leaf in place.leaves:  # the item stays: those after it depend on their positions
-        is_named = isinstance(leaf.path[-1], str)
-        events = without(events, leaf) if is_named else replaced(events, leaf, None)
+        events = without(events, leaf) if isinstance(leaf.path[-1], str) else replaced(events, leaf, None)
     yield "without it", events
     for empty in (None, "") if isinstance(place.value, str) else (None,):
         yield f"with {dump_json(empty).decode()} in its place", place.put(case.events, empty)

@@ -158,6 +158,8 @@ def test_captures_without_an_event_prove_nothing(run: Run, captures: Captures) -
     done = run("check", "--provider", "ollama", "empty.json")
     assert done.status == 2
     assert done.err == "crosswalk check: these captures contain no event, so they do not test the plugin\n"
+    captures("a", {"models": []}, path="/api/tags")
+    assert "plugin (its endpoints: /api/chat" in run("check", "--provider", "ollama", "captures").err
 
 
 def test_nothing_to_check_is_status_2(run: Run, tmp_path: Path) -> None:

@@ -398,6 +398,19 @@ def test_a_number_of_another_option_is_not_the_one_that_no_request_has(
     assert not any("num_ctx" in line for line in asked_of(Told(change), captures))
 
 
+@pytest.mark.parametrize("name", ["seed", "temperature"])
+def test_the_only_number_that_is_never_built_is_an_option_that_no_request_has(name: str) -> None:
+    """If two requests have it: one may have tried it."""
+    request = orjson.loads(RECORDED)
+    request["dice"] = request.pop(name)
+    captures = [answer(case, "stop", orjson.dumps(request), content="High.") for case in ("one", "two")]
+    change = without(name) if name == "seed" else lambda body: None
+    found = [
+        any("at dice is never built" in line for line in asked_of(Told(change), captures[:n])) for n in (1, 2)
+    ]
+    assert found == [False, True]
+
+
 def test_a_path_that_is_none_of_the_endpoints_is_a_problem() -> None:
     assert any(
         "request.path: /v1/chat/completions is none of the endpoints" in line
@@ -455,14 +468,59 @@ class Drops(Told):
 
     def changed(self, http_request: HTTPRequest, request: ChatRequest) -> HTTPRequest | None:
         super().changed(http_request, request)
-        if http_request.body.pop("top_k", None) is None:
+        if http_request.body.pop("reasoning_effort", None) is None:
             return None
-        return http_request.adapted(Adaptation.dropped("top_k", "its server has none"))
+        return http_request.adapted(Adaptation.dropped("reasoning_effort", "its server has none"))
 
 
 SCHEMA = {"type": "object", "properties": {"port": {"type": "string"}}}
 WITH_SCHEMA = [{"type": "function", "function": {"name": "tide", "description": "d", "parameters": SCHEMA}}]
 USAGE = {"include_usage": True}
+STREAMS = [
+    recorded_with(f"{case}{'_stream' * flag}", is_stream=flag, stream=flag)
+    for case in ("one", "two")
+    for flag in (True, False)
+]
+
+
+def two(**more: Any) -> list[Capture]:
+    return [recorded_with(case, **more) for case in ("first", "second")]
+
+
+def streaming_as(streamed: Any, whole: Any) -> Callable[[dict[str, Any]], object]:
+    def change(body: dict[str, Any]) -> None:
+        body["stream"] = streamed if body.get("stream") else whole
+        body.pop("stream_options", None)
+
+    return change
+
+
+def with_a_trace(body: dict[str, Any]) -> None:
+    body["trace"] = "on"
+
+
+def with_arguments_in(key: str) -> Callable[[dict[str, Any]], object]:
+    def change(body: dict[str, Any]) -> None:
+        for turn in turns_of(body, "assistant"):
+            for call in turn.get("tool_calls", ()):
+                function = call.pop("function")
+                call |= {"name": function["name"], key: orjson.loads(function["arguments"])}
+
+    return change
+
+
+def with_tools_in_rows(body: dict[str, Any]) -> None:
+    """Each with its schema before its description."""
+    functions = [tool["function"] for tool in body.get("tools", ())]
+    body["tools"] = [[one["name"], one["parameters"], one["description"]] for one in functions]
+
+
+ARGUMENTS_IN_INPUT = [
+    {**turn, "tool_calls": [{"id": "call_1", "name": "look", "input": {"deep": 1}}]}
+    if turn.get("tool_calls")
+    else turn
+    for turn in orjson.loads(RECORDED)["messages"]
+]
 
 
 @pytest.mark.parametrize(
@@ -470,16 +528,27 @@ USAGE = {"include_usage": True}
     [
         (Told(without("reasoning_effort")), (), "request.reasoning_effort: it is neither in the body nor"),
         (Told(without("response_format")), (), "request.response_format: it is neither in the body nor"),
-        (Drops(), [recorded_with("k", top_k=4)], "request.top_k: it is dropped, and recorded requests have it at top_k"),
+        (Drops(), [recorded_with("e", reasoning_effort="low")], "request.reasoning_effort: it is dropped, and recorded requests"),
+        (Told(), [recorded_with("k", top_k=4)], "request.top_k: is in no body; what recorded requests have at top_k is never built"),
         (Told(with_texts_as_objects), (), "request.messages: an object is built at messages[].content, where"),
         (Told(with_another_schema), [recorded_with("tool", tools=WITH_SCHEMA)],
-            "tools.parameters: the schema that recorded requests have at tools[].function.parameters is never built"),
+            "tools.parameters: the object that recorded requests have at tools[].function.parameters is never built"),
         (Told(), [recorded_with("lost", messages=result_with(lost=True))],
             "request.messages[5]: what recorded requests have at messages[].lost is never built"),
         (Told(of_results(ok=False)), (), "request.messages[5]: a good result is built with False at messages[].ok"),
         (Told(of_results(is_error=True)), (), "request.messages[5]: a good result is built with True at"),
         (Told(without("stream_options")), [recorded_with("s", is_stream=True, stream=True, stream_options=USAGE)],
             "request.stream: every recorded stream is asked for with stream_options.include_usage, which is never built"),
+        (Told(without("repeat_penalty")), [recorded_with("k", repetition_penalty=1.1)],
+            "request.repeat_penalty: is in no body; what recorded requests have at repetition_penalty is never built"),
+        (Told(streaming_as(False, True)), STREAMS, "request.stream: whole: True is at stream, where recorded ones have false"),
+        (Told(streaming_as(1, 0)), STREAMS, "request.stream: streamed: 1 is at stream, where recorded ones have true"),
+        (Told(), STREAMS, "streamed: True is at stream_options.include_usage, where recorded ones have nothing"),
+        (Told(with_a_trace), two(), "plain: 'on' is at trace, where recorded ones have nothing"),
+        (Told(with_arguments_in("args")), [recorded_with("c", messages=ARGUMENTS_IN_INPUT)],
+            "request.arguments: the object that recorded requests have at messages[].tool_calls[].input is never built"),
+        (Told(with_tools_in_rows), [recorded_with("r", tools=[["tide", "d", SCHEMA]])],
+            "request.messages: a text is built at tools[][2], where recorded requests have an object"),
         (Told(choosing(none="required", required="none")), [recorded_with("c", "tool_calls", tool_choice="required")],
             "request.tool_choice: the request of c has what is built for none, and its answer ends as tool_calls"),
         (Told(choosing(none="required", required="none")), [recorded_with("c", tool_choice="none")],
@@ -498,6 +567,8 @@ def test_what_recorded_requests_show_is_built(
     [
         [recorded_with("tool", tools=WITH_SCHEMA), recorded_with("shape", shape={"form": SCHEMA})],
         [recorded_with("s", is_stream=True, stream=True, trace="t-1")],
+        [recorded_with(case, is_stream=True, stream=True, stream_options=USAGE) for case in ("one", "two")],
+        two(dice=7, grain=8),
         [recorded_with("good", messages=result_with(ok=True)), recorded_with("c", tool_choice="none")],
     ],
 )

@@ -383,3 +383,40 @@ def test_a_lookalike_that_reads_by_a_method_of_its_own_states_no_usual_rows() ->
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     said = {"id": "a", "object": "chat.completion", "created": 1764500000, "model": "m", "choices": [choice]}
     assert found_in(OwnCounts(), [body("talk", **said, usage={"read": 30, "made": 4})], "rows hold") == []
+
+
+# ------------------------------------------------------------------------- numbers of calls
+
+
+class Limpet(Burr):
+    """Its calls have numbers and no ids."""
+
+    keeps_numbers: ClassVar[bool] = False
+
+    @hookimpl
+    def map_delta(self, event: Any, state: MappingState) -> Iterator[ResponseDelta]:
+        state.take_identity(event, id="run")
+        for call in accept_objects(event, "calls"):
+            if self.keeps_numbers:
+                yield ResponseDelta(
+                    tool_call_delta=state.take_tool_call(call, index="slot", name="do", arguments="{}")
+                )
+            else:
+                number, name = take_count(call, "slot"), take_string(call, "do")
+                yield ResponseDelta(tool_call_delta=state.tool_call(index=number, name=name, arguments="{}"))
+        if word := take_string(event, "end"):
+            yield ResponseDelta(raw_finish_reason=word)
+
+
+class KeepsNumbers(Limpet):
+    keeps_numbers = True
+
+
+@pytest.mark.parametrize(("plugin", "is_named"), [(Limpet(), True), (KeepsNumbers(), False)])
+def test_a_lost_number_of_a_call_has_its_cure(plugin: Any, is_named: bool) -> None:
+    body = orjson.dumps({"run": "r-1", "calls": [{"slot": 0, "do": "dig"}], "end": "called"})
+    registry = Registry(installed=[])
+    registry.register(plugin, "limpet")
+    capture = Capture("dug", Path("dug"), body)
+    found = [one.line for one in check_capture(registry.mapper("limpet"), capture, checks=["nothing lost"])]
+    assert any("take_tool_call keeps a number" in line for line in found) is is_named, found
