@@ -114,7 +114,7 @@ class Exchange:
         Args:
             provider: the provider that has answered.
             model: the model.
-            usage: the tokens, or ``None`` if nobody has counted them.
+            usage: the tokens, or ``None`` if no server has counted them.
             dollars: their cost, or ``None`` if it is unknown.
             is_estimated: whether the gateway has estimated the tokens.
             stated: the tokens for the metrics, or ``None`` for *usage*.
@@ -475,7 +475,7 @@ class Conversations:
         """The one called *id* of *owner*, or ``None`` where it has none.
 
         Raises:
-            StoreError: nobody can tell now.
+            StoreError: the store does not answer.
         """
         document = await self._documents.get(_conversation_name(owner, id))
         return None if document is None else StoredConversation.of_bytes(document)
@@ -484,7 +484,7 @@ class Conversations:
         """Keep it no longer; whether it was.
 
         Raises:
-            StoreError: nobody can tell now.
+            StoreError: the store does not answer.
         """
         return await self._documents.remove(_conversation_name(owner, id))
 
@@ -746,7 +746,7 @@ class KeptState:
         """Keep those of *items* no longer that are kept for the response called *id*.
 
         Raises:
-            StoreError: nobody can tell now.
+            StoreError: the store does not answer.
         """
         for item in items:
             kept_item = await self._kept_item(owner, item["id"])

@@ -640,9 +640,9 @@ _END_STATUSES: Final = ("completed", "incomplete", "failed")
 
 
 def told_again(told: Mapping[str, Any]) -> Iterator[Event]:
-    """Yield the events of a stream that says *told*, a response that was read, once more, each text in one piece.
+    """Yield the events of a stream that says a response once more, each text in one piece.
 
-    Its items, parts and annotations are those of *told*, unchanged.
+    Its items, parts and annotations are those of the response, unchanged.
     """
     begun = {name: _BEGUN.get(name, value) for name, value in told.items()}
     status = told.get("status")

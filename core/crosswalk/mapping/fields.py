@@ -99,7 +99,7 @@ class Said:
         first: deltas before its text, such as reasoning in an order with other values.
         last: deltas after its end. They are asked for when its end has been said.
         error: the first error. It is raised when all the rest has been read.
-        dialect: whose rows read it, or ``None``.
+        dialect: the dialect with the rows that read it, or ``None``.
         choice: the number of its choice.
         whole: whether it is a whole message, not a piece of one.
         asked: the last function of several keys, which took all of them.
@@ -188,7 +188,7 @@ class FieldRow:
         inside: the tables of what is inside the value, by its type. The function reads it by one of them.
 
     Raises:
-        TypeError: *take* is no function of four arguments, or *inside* has other values than tables.
+        TypeError: *take* does not take four arguments, or *inside* has other values than tables.
         ValueError: *word* is another one.
     """
 

@@ -433,7 +433,7 @@ class OpenAIChatDialect:
         names: see ``ProviderInfo``.
         style: the differences of the server's requests from OpenAI's, as arguments of an ``OpenAIChatStyle``.
         errors: what the vendor says of its errors, or ``None`` if the general rules suffice.
-        event_rows: the rows of an event, by key, beside its choices and counts. Their first deltas come before those of the
+        event_rows: the rows of an event, by key, except its choices and counts. Their first deltas come before those of the
             choices, and their last ones after them.
         choice_rows: the rows of a choice.
         part_rows: the rows of its message or delta, which are asked before.

@@ -190,7 +190,7 @@ def _said(response: dict[str, Any], place: str) -> str:
 
 
 def _keys(path: str, text_path: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Return the keys of the *path* of a row, beside the text at *text_path* or in the first item of each array."""
+    """Return the keys of the *path* of a row, next to the text at *text_path* or in the first item of each array."""
     holder, _, key = path.rpartition(".")
     if holder and "[" not in key and re.sub(r"\[\d+\]", "[]", show_path(text_path[:-1])) == holder:
         return (*text_path[:-1], key)
