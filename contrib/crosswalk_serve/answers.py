@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import attrs
@@ -145,11 +146,9 @@ def native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | 
     """Return the JSON of *response*, or ``None`` if it was a stream, or is not in the client's format and names of tools."""
     if response.attempts and "tool_names" in response.attempts[-1].extra:
         return None
-    frames = response.raw_events.frames
-    try:
+    frames, body = response.raw_events.frames, None
+    with suppress(ValueError, RecursionError):
         body = loaded(frames[0]) if len(frames) == 1 else None
-    except (ValueError, RecursionError):
-        return None
     return body if form_of_body(body) is incoming.form else None
 
 
