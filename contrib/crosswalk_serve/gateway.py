@@ -303,7 +303,7 @@ class StoredConversation:
 
     @classmethod
     def of_bytes(cls, stored_bytes: bytes) -> StoredConversation:
-        """Read the bytes from :meth:`to_bytes`."""
+        """What :meth:`to_bytes` gave."""
         document: dict[str, Any] = orjson.loads(stored_bytes)
         turns = tuple(
             from_json(orjson.dumps(turn["response"]), ChatResponse)

@@ -118,7 +118,7 @@ class ClientRequest(ChatRequest):
         instead: the tools that servers of other forms get for an item that only the client's form has, by its place. A
             toolset of an MCP server has an empty entry.
         servers: the known servers of answers, by the id of the answer.
-        alone: the place of each result without a call before it, and the same as a message, by the ``id()`` of its turn.
+        alone: the place of each result without a call before it, and the message that tells it, by the ``id()`` of its turn.
         places: the place of each turn of the client's body, or empty if it is that of the turn itself.
     """
 
@@ -593,7 +593,7 @@ _STAND_IN_MESSAGES: Final = (ChatMessage.user("-"),)
 
 
 def _unchanged(request: ChatRequest) -> ChatRequest:
-    """Return *request* with a placeholder for its conversation."""
+    """Return *request* with a stand-in for its conversation."""
     return altered(request, messages=_STAND_IN_MESSAGES, cache_marks=())
 
 
