@@ -184,7 +184,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
 
 
 def _uncited(request: ChatRequest) -> Iterator[Adaptation]:
-    """What is lost of documents of text that are to be cited, and are told as text, as there is no text beside them."""
+    """The lost citations of text documents. Without a text next to them, these documents go out as text."""
     for number, turn in enumerate(request.messages):
         for part_number, part in enumerate(content_parts(message_of(turn))):
             if isinstance(part, DocumentPart) and part.citations and _is_alone(part, request):
@@ -238,7 +238,7 @@ def _marks(mark: CacheMark | None) -> list[dict[str, Any]]:
 
 
 def _changes(turn: Turn, request: ChatRequest) -> list[dict[str, Any]]:
-    """The blocks that add or remove tools behind *turn*, in a stand-in for the message of the system that holds them."""
+    """The blocks that add or remove tools behind *turn*, in place of the system message that holds them."""
     blocks: list[dict[str, Any]] = []
     for part in content_parts(message_of(turn)):
         for change in (request.details_of_part(part) or {}).get("tool_changes", ()):

@@ -51,8 +51,8 @@ def build_request(request: ChatRequest) -> HTTPRequest:
     """*request* for the Gemini API.
 
     Raises:
-        UnsupportedRequestError: a part whose media type nobody tells, a model's name that is no name, or anything but
-            text for the system.
+        UnsupportedRequestError: a part with an unknown media type, an invalid model's name, or anything but text for the
+            system.
     """
     drops = Drops(request)
     system, turns = system_text(request.messages)
@@ -108,7 +108,7 @@ def _add_placeholders(contents: list[tuple[bool, list[dict[str, Any]]]]) -> None
 
 
 def _model(name: str) -> str:
-    """*name* as a part of the path; a tuned model has a folder of its own."""
+    """*name* as a part of the path. Tuned models have a separate folder."""
     segments = name.split("/") if "/" in name else ["models", name]
     if any(segment in ("", ".", "..") for segment in segments):
         raise UnsupportedRequestError("invalid model name", options=["model"])

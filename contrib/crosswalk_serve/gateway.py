@@ -262,7 +262,7 @@ Turns = tuple[ChatMessage | ChatResponse, ...]
 
 
 class StoreError(Refusal):
-    """What was kept cannot be had now: Redis is away. A client learns no more than that."""
+    """A stored value is temporarily unavailable, because Redis is. A client learns no more than that."""
 
     def __init__(self, detail: str) -> None:
         message = "stored responses are temporarily unavailable"
@@ -291,7 +291,7 @@ class StoredConversation:
         return with_ids(self.items, (item for item in given if isinstance(item, dict)), id)
 
     def to_bytes(self) -> bytes:
-        """It as it is kept."""
+        """Return the stored bytes."""
         turn_objects = [
             {"response" if isinstance(turn, ChatResponse) else "message": orjson.Fragment(to_json(turn))}
             for turn in self.turns
@@ -323,7 +323,7 @@ class Documents(Protocol):
         """Keep *data* as long as the rest of its *answer*, or by itself without one; whether it is kept."""
 
     async def get(self, name: str) -> bytes | None:
-        """What is kept as *name*, or ``None`` where nothing is."""
+        """Return the stored value of *name*, or ``None`` without one."""
 
     async def remove(self, name: str) -> bool:
         """Keep nothing as *name*; whether something was."""
@@ -442,7 +442,7 @@ class Conversations:
     async def keep(
         self, owner: str | None, id: str, conversation: StoredConversation, store: bool | None
     ) -> bool:
-        """Keep *conversation*, whose answer is called *id*, if :meth:`keeps` says so for *store*; whether it is kept.
+        """Store *conversation* with the answer *id*, if :meth:`keeps` allows it for *store*. Return whether it is stored.
 
         Raises:
             StoreError: it cannot be kept now.
@@ -457,7 +457,7 @@ class Conversations:
         Its items include those of that answer.
 
         Raises:
-            Refusal: there is no such answer, or nobody can tell now.
+            Refusal: the answer is unknown, or the store is unavailable.
         """
         if previous_id is None:
             return StoredConversation((), b"")
@@ -620,7 +620,7 @@ _UNKNOWN_MESSAGE: Final = "this key has not received it from the server of this 
 
 
 class KeptState:
-    """What each key has received, so that no key can go on with what another one, or another server, keeps.
+    """The ids and items that each key has received, so that no key can continue the state of another key or server.
 
     Args:
         documents: where it is noted for stored answers.
@@ -660,7 +660,7 @@ class KeptState:
 
         Raises:
             BadRequestError: it has not.
-            Refusal: nobody can tell now.
+            Refusal: the store is unavailable.
         """
         keepers: list[str] | None = None
         for path, id in _kept_names(incoming):
@@ -673,13 +673,13 @@ class KeptState:
     async def turns_for(
         self, owner: str | None, servers: Collection[str], turns: Turns
     ) -> tuple[Turns, dict[str, str]]:
-        """Return *turns* for *servers*, and the one of them that gave a turn, as far as it is known, by the id of the turn.
+        """Return *turns* for *servers*, and the server that gave each turn, if it is known, by the id of the turn.
 
         The names of what *owner* has not received from them are left out. So a server that does not keep the conversation
         gets all of it.
 
         Raises:
-            Refusal: nobody can tell now.
+            Refusal: the store is unavailable.
         """
         giving_servers: dict[str, str] = {}
         return tuple(
@@ -727,7 +727,7 @@ class KeptState:
     ) -> None:
         """Keep the items of *answer*, a response of the Responses API called *id*, for the references of later requests.
 
-        Those of the input *items* that nobody else has given, and that have an id of the client's own, are kept as well.
+        Input *items* with an id of the client's own are stored as well, unless an answer has given them.
 
         Raises:
             StoreError: they cannot be kept now.
@@ -771,7 +771,7 @@ class KeptState:
 
         Raises:
             BadRequestError: a reference has no id.
-            Refusal: nobody can tell now.
+            Refusal: the store is unavailable.
         """
         given = incoming.request.said.get("input")
         if not isinstance(given, list):

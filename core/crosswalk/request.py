@@ -59,7 +59,7 @@ def _as_reason(value: str) -> str:
 
 
 class AdaptationKind(StrEnum):
-    """What becomes of a value that does not reach the server as the request has it."""
+    """How a value changes on its way from the request to the server."""
 
     DROPPED = "dropped"
     """It is left out."""
@@ -77,7 +77,7 @@ _LONGEST_VALUE: Final = 60
 
 
 def _shown(field: str, value: Any) -> bool | int | float | str | None:
-    """Return *value* for people: a number or a word as it is, a text shortened, and of anything else how much there is."""
+    """Return *value* for people: a number or a word unchanged, a text shortened, and the size of anything else."""
     value = getattr(value, "value", value)
     if value is not None and names_credential(field, in_head="headers." in field):
         return SECRET
@@ -487,7 +487,7 @@ class ToolDefinition:
         return self.kind is CallKind.CUSTOM
 
     def as_function(self) -> ToolDefinition:
-        """Return the function that stands for a custom tool. Its description tells the format of the input in words."""
+        """Return a function in place of a custom tool. Its description has the format of the input in words."""
         if not self.is_custom:
             return self
         format: Mapping[str, Any] = self.input_format or {}
@@ -829,10 +829,10 @@ def _as_options(value: Mapping[str, JSONObject]) -> Mapping[str, FrozenObject]:
 
 
 def as_extra_options(value: JSONObject) -> FrozenObject:
-    """Convert *value* to the options of a request that are no fields of it.
+    """Convert *value* to the options of a request without a field.
 
     Raises:
-        ResponseValidationError: it is no object, or there is no such option.
+        ResponseValidationError: it is not an object, or an option is unknown.
     """
     if value is EMPTY_OBJECT:
         return EMPTY_OBJECT
@@ -897,7 +897,7 @@ class ExtraOptions(TypedDict, total=False):
         allowed_tools: the names of the tools among ``tools`` that the model may call now. OpenAI and Gemini have it.
         mcp_servers: servers of tools that the provider calls: :class:`MCPServer`, or its fields.
         frequency_penalty, presence_penalty: how much a token is avoided for how often, or that, it was said: -2 to 2.
-        repeat_penalty: a factor against repeated tokens: 1 is none.
+        repeat_penalty: a factor against repeated tokens: 1 has no effect.
         min_p: sample only from tokens at least this likely, as a share of the most likely one.
         repeat_last_n, typical_p, mirostat, mirostat_tau, mirostat_eta, penalize_newline, tfs_z: Ollama's and llama.cpp's.
         logit_bias: what is added to the scores of tokens, by their numbers: -100 to 100.

@@ -401,9 +401,9 @@ similar word is suggested for these."""
 
 
 def right_keyword(name: str, known: Container[str]) -> str | None:
-    """What to say after the keyword *name*, which is none of the *known* ones of a function: ``, did you mean 'retry'?``.
+    """Return words for the unknown keyword *name* of a function with the *known* ones: ``, did you mean 'retry'?``.
 
-    ``None`` for a name that nobody knows. Nothing for one that means something else here.
+    ``None`` for a name without a suggestion. An empty text for one that means something else here.
     """
     if name not in RIGHT_KEYWORDS:
         return None
@@ -417,7 +417,7 @@ def right_keyword(name: str, known: Container[str]) -> str | None:
 
 
 def right_word(owner: str, name: str) -> str:
-    """What to say after the *name*, which *owner* does not have: ``: use .text``, or nothing for a name that nobody knows.
+    """Return words for the *name*, which *owner* does not have: ``: use .text``, or an empty text without a suggestion.
 
     Args:
         owner: the name of a class, or the full name of a package.

@@ -213,7 +213,7 @@ def provider_of(
     """The provider that recognizes *body*, or a guess. The lines before it in a log never count.
 
     If several providers recognize it, the order is: the *server* that its recorder names, the *preferred_provider*, and,
-    if all of them read it alike, the one whose dialect it is (``openai``).
+    if all of them read it in the same way, the owner of the dialect (``openai``).
 
     Args:
         body: an answer.
@@ -307,7 +307,7 @@ def vendor_of(
 
 @lru_cache(_MAX_CACHED_URLS)
 def _vendor_at(url: str) -> str | None:
-    """Return the vendor whose server *url* names, or ``None``."""
+    """Return the vendor of the server at *url*, or ``None``."""
     from crosswalk.records import vendor_name
 
     site = _hosts().site(url if "://" in url else f"https://{url}")
@@ -343,7 +343,7 @@ class Failed:
     Attributes:
         place: its place, for reports.
         cause: the reason, in one line.
-        kind: the name of the error; ``unreadable`` if it is no answer at all.
+        kind: the name of the error, or ``unreadable`` for something other than an answer.
     """
 
     __slots__ = ("cause", "kind", "place")
@@ -390,7 +390,7 @@ Work: TypeAlias = Callable[[InputItem, RecordedAnswer | InputFault], Iterable[An
 
 
 def failed(answer: RecordedAnswer | InputFault, error: CrosswalkError | None = None) -> Failed:
-    """The failure of an *answer* that cannot be read, or of one whose mapping raised *error*."""
+    """The failure of an *answer* that cannot be read, or *error* from its mapping."""
     if isinstance(answer, InputFault) and not answer.is_exchange:
         return Failed(answer.place, answer.cause, LEFT_OUT)
     if isinstance(answer, InputFault) or error is None:
@@ -453,7 +453,7 @@ class MappingTally:
     def report(self, failure: Failed, item: InputItem | None = None) -> None:
         """Count and report *failure*; *item* is the input that was tried, ``None`` if there was none.
 
-        A line that is no exchange counts in ``left_out`` alone.
+        A line without an exchange counts in ``left_out`` alone.
         """
         if failure.kind == LEFT_OUT:
             self.left_out[failure.cause] += 1

@@ -358,7 +358,7 @@ _Write: TypeAlias = Callable[[Any], Any]
 
 
 def is_canonical(kind: Any) -> bool:
-    """Whether *kind* is a canonical type, or a class that brings hooks of its own."""
+    """Whether *kind* is a canonical type, or a class with its own hooks."""
     return isinstance(kind, type) and (kind in CANONICAL or hasattr(kind, "__structure_hook__"))
 
 
@@ -526,7 +526,7 @@ def _union_reader(kind: Any, converter: BaseConverter) -> Read:
 
 
 def _optional(member: Any, converter: BaseConverter) -> Read:
-    """A hook for null and what *member* stands for."""
+    """A hook for null and for the type *member*."""
     try:
         read = converter.get_structure_hook(member)
     except RecursionError:  # it holds itself
@@ -699,7 +699,7 @@ class CanonicalConverter(OrjsonConverter):
         return dump_json(self.unstructure(obj, unstructure_as=unstructure_as), **kwargs)
 
     def loads(self, data: bytes | bytearray | memoryview | str, cl: type[T]) -> T:
-        """The value of type *cl* that the JSON text *data* stands for."""
+        """Read the value of type *cl* from the JSON text *data*."""
         return self.structure(load_json(data if isinstance(data, bytes | str) else bytes(data)), cl)
 
 
@@ -854,7 +854,7 @@ def to_json(value: Any, *, indent: bool = False, include_raw: bool = False) -> b
     Raises:
         CanonicalJSONError: *value* holds what JSON cannot say (NaN, an infinity, a lone surrogate), an integer of more
             than 4300 digits, is nested too deeply, or a field holds a value of a type not its own.
-        TypeError: *value* is no canonical type.
+        TypeError: *value* is of no canonical type.
     """
     plain_value = _plain(value, include_raw)
     try:
@@ -876,7 +876,7 @@ def to_jsonable(value: Any, *, include_raw: bool = False) -> Any:
 
     Raises:
         CanonicalJSONError: *value* cannot be written as JSON.
-        TypeError: *value* is no canonical type.
+        TypeError: *value* is of no canonical type.
     """
     return load_json(to_json(value, include_raw=include_raw))
 

@@ -139,7 +139,7 @@ def _without_member(segment: Segment) -> Segment:
 
 
 def _member(response: ChatResponse) -> Mapping[str, Any]:
-    """Return the member of *response*, which for an error is in its payload, or empty if there is none."""
+    """Return the member of *response*, which for an error is in its payload, or an empty mapping."""
     error, extensions = response.error_info, response.metadata.extensions
     if error is None and MEMBER not in extensions:
         return {}
@@ -332,7 +332,7 @@ def convert(
 
     Raises:
         DangerousLossError: see *losses*.
-        ConversionError: there is no such form, or *response* holds text that is not valid JSON, or extensions of another
+        ConversionError: the form is unknown, or *response* holds text that is not valid JSON, or extensions of another
             shape than its own form has.
         PluginError: the form's provider is not installed, or broken.
         CrosswalkError: the errors of :func:`crosswalk.normalize` for a body.
@@ -368,7 +368,7 @@ def check_losses(report: ConversionReport, policy: LossPolicy) -> None:
     """Raise for the dangerous losses of *report*, unless they are carried or the *policy* allows them.
 
     Raises:
-        DangerousLossError: there are some. ConversionError: there is no such policy.
+        DangerousLossError: there are some. ConversionError: the policy is unknown.
     """
     if policy not in get_args(LossPolicy):
         raise ConversionError(f"losses: one of {', '.join(get_args(LossPolicy))}")
@@ -411,7 +411,7 @@ def error_body(info: ErrorInfo, to: WireForm | str) -> Conversion[bytes]:
     """Return the body of an HTTP error with *info* in another form, and its status: the provider's own, else the usual one.
 
     Raises:
-        ConversionError: there is no such form.
+        ConversionError: the form is unknown.
     """
     form = WireForm.of(to)
     return Conversion(
@@ -481,7 +481,7 @@ def events_of(response: ChatResponse, to: WireForm | str, *, registry: Registry 
     A sentinel at the end, such as ``[DONE]``, is not among them.
 
     Raises:
-        ConversionError: there is no such form.
+        ConversionError: the form is unknown.
         PluginError: the form's provider is not installed, or broken.
     """
     kind = WRITERS[WireForm.of(to)]
@@ -558,7 +558,7 @@ _UNREAD_BYTES: Final = 1 << 14
 class StreamConverter:
     """Turns deltas into the events of another form, one by one, for programs that drive their stream themselves.
 
-    The first event of a stream that carries an answer says so. The deltas of such a stream wait for its last event, and the
+    If a stream carries an answer, its first event announces it. The deltas of such a stream wait for its last event, and the
     events are those of the answer that it carries.
 
     Args:
@@ -573,7 +573,7 @@ class StreamConverter:
         has_told: whether there were events. Those of a stream that carries an answer come at its end.
 
     Raises:
-        ConversionError: there is no such form. PluginError: the form's provider is not installed, or broken.
+        ConversionError: the form is unknown. PluginError: the form's provider is not installed, or broken.
     """
 
     def __init__(
@@ -678,7 +678,7 @@ class StreamConverter:
         yield from self._writer.close()
 
     def frame(self, event: Event, *, is_changed: bool = True) -> bytes:
-        """Return *event* as it is sent in a stream of the form.
+        """Return *event* as sent in a stream of the form.
 
         Args:
             event: one that :meth:`feed`, :meth:`finish` or :meth:`fail` gave.
@@ -823,7 +823,7 @@ def convert_stream(
         losses: as for :class:`StreamConverter`.
 
     Raises:
-        ConversionError: there is no such form. While iterating, a delta holds text that is not valid JSON.
+        ConversionError: the form is unknown. While iterating, a delta holds text that is not valid JSON.
         PluginError: the form's provider is not installed, or broken.
         CrosswalkError: while iterating, the errors that *deltas* raise.
     """

@@ -1,4 +1,4 @@
-"""What the readers of all formats share: a client's request in canonical form, and the body for a server of its own form."""
+"""Code shared by the readers of all formats: a client's request in canonical form, and the body for a server of its form."""
 
 from __future__ import annotations
 
@@ -78,10 +78,9 @@ class Wants:
         previous_response_id: the id of the answer to continue (Responses), or ``None`` without one.
         background: whether to make the answer in the background (Responses).
         user: the client's name for its end user, or ``None`` without one.
-        namespaces: the namespace of each tool that has one, and its name there, by the tool's name in the request
-            (Responses).
-        load: ``load`` or ``unload`` if a request of Ollama's has no prompt and only loads or unloads the model, or ``None``
-            for any other.
+        namespaces: the namespace of each tool in one, and its name there, by the tool's name in the request (Responses).
+        load: ``load`` or ``unload`` if a request of Ollama's has no prompt and only loads or unloads the model, otherwise
+            ``None``.
         defaults: options that only repeat the default, by name. Servers do not need them.
     """
 
@@ -100,10 +99,10 @@ class Wants:
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ClientRequest(ChatRequest):
-    """A client's request in canonical form, which keeps the client's other fields.
+    """A client's request in canonical form, with the client's other fields.
 
-    A service builds it like any other request. Then :meth:`built_by` adds the fields that a server of the client's own form
-    accepts, and lists the rest as dropped: the service raises for that, or records it.
+    A service builds it like any other request. Then :meth:`built_by` adds the fields for a server of the client's own form,
+    and lists the rest as dropped: the service raises for that, or records it.
 
     Attributes:
         form: the client's form.
@@ -114,11 +113,11 @@ class ClientRequest(ChatRequest):
         notes: the parts of earlier answers that the gateway has left out.
         known: the ids of the answers with a provider from a seal.
         unsigned: why a part of another server, by its place, is not in *said*: its opaque values are not the form's.
-        told: the places of content that only the client's form has a place for, so that others get it as text.
+        told: the places of content that only the client's form has. Other forms get it as text.
         details: what :meth:`details_of_part` returns, by the ``id()`` of the part.
         instead: the tools that servers of other forms get for an item that only the client's form has, by its place. A
-            toolset of an MCP server is there with none.
-        servers: the server that gave an answer, by the id of the answer, as far as it is known.
+            toolset of an MCP server has an empty entry.
+        servers: the known servers of answers, by the id of the answer.
         alone: the place of each result without a call before it, and the message that tells it, by the ``id()`` of its turn.
         places: the place of each turn of the client's body, or empty if it is that of the turn itself.
     """
@@ -243,7 +242,7 @@ class ClientRequest(ChatRequest):
         return self._with_told_parts(self._with_unread(built, unread_fields[False])).adapted(*drops)
 
     def _is_lacking(self, unread: Unread, table: RequestTable | None) -> bool:
-        """Return whether *unread* is an option that the server with *table* is known not to have."""
+        """Return whether *unread* is an option, and the server with *table* is known not to have it."""
         rows = _rows(self.form.key, unread)
         return table is not None and any(
             row.place in table.lacks and row.value_of(unread.value) is not None for row in rows
@@ -292,7 +291,7 @@ class ClientRequest(ChatRequest):
         return back
 
     def _with_results_told(self) -> ClientRequest:
-        """Return the request with the results that are alone, and that no call of a turn before asks for, told as text."""
+        """Return the request with each result as text, if it is alone and no call of an earlier turn asks for it."""
         called: set[str | None] = set()
         turns: list[Turn] = []
         places: list[str] = []
@@ -306,10 +305,10 @@ class ClientRequest(ChatRequest):
         return altered(self, messages=tuple(turns), told=(*self.told, *places))
 
     def _without_silence(self, target: RequestTable | None) -> ClientRequest:
-        """Return the request for a server with the table *target*, without the messages of which nothing is read.
+        """Return the request for a server with the table *target*, without entirely unread messages.
 
         Raises:
-            UnsupportedRequestError: the request names what a server keeps, or nothing is left of it.
+            UnsupportedRequestError: the request names a server's state, or nothing is left of it.
         """
         for one in self.unread:
             self._refuse_state(one, target)
@@ -380,7 +379,7 @@ class ClientRequest(ChatRequest):
         return self._with_unread(altered(http_request, adaptations=adaptations), shared_fields)
 
     def _is_shared(self, unread: Unread, source: str, target: RequestTable) -> bool:
-        """Return whether *unread* goes on as it is to a server with the table *target*, near the format *source*."""
+        """Return whether *unread* goes on unchanged to a server with the table *target*, near the format *source*."""
         if target.is_strict:  # of its other rows, it may have other words
             row = target.row_at(target.path_in(self.said, unread.place))
             return row is not None and not row.place
@@ -390,7 +389,7 @@ class ClientRequest(ChatRequest):
         return any(row is not None and row.path == unread.option for row in target_rows)
 
     def _is_by_part(self, unread: Unread, http_request: HTTPRequest, target: RequestTable | None) -> bool:
-        """Return whether the part that *unread* is about has brought it to the server with the table *target*."""
+        """Return whether the part with *unread* has brought it to the server with the table *target*."""
         row = self._row(unread)
         target_row = target.row(row.place) if target and row and row.place in _TOOL_CHANGES else None
         if target_row is None:
@@ -607,7 +606,7 @@ def _built_before(build: Callable[[ChatRequest], HTTPRequest], asked: ChatReques
 
 
 def _patched(client_items: Any, old_items: Any, new_items: Any) -> Any:
-    """Return *new_items*, with the client's items in place of those that did not change since *old_items*, or as it is.
+    """Return *new_items*, with the client's items in place of those that did not change since *old_items*, if any.
 
     Items are the same at the end or the beginning of both lists, or one by one in lists of one length.
     """
@@ -632,9 +631,9 @@ _MESSAGE: Final = re.compile(r"messages\[(\d+)\]")
 
 
 def _state_in(format: str, raw_body: Any, unread: Unread) -> Iterator[Unread]:
-    """Return what of *unread* in the request *raw_body* in *format* names something that a server keeps: all or parts.
+    """Return the parts of *unread* in the request *raw_body* in *format* that name something on a server.
 
-    A file that a server keeps has a canonical place, so all of *unread* stands for it.
+    A file on a server has a canonical place, so all of *unread* is returned for it.
     """
     table, unread_queue = TABLES[format], [unread]
     while unread_queue:
@@ -718,7 +717,7 @@ class Incoming:
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """The unread values that name what a server keeps, by JSON path. They never go to another server."""
+        """The unread values that name a server's state, by JSON path. They never go to another server."""
         return {
             one.path: one.value
             for unread in self.request.unread
@@ -762,7 +761,7 @@ _TAKERS: Final[dict[str, Callable[[Fields, str], Any]]] = {
 def options(fields: Fields, format: str, prefix: str = "") -> dict[str, Any]:
     """The options in *fields* that :class:`ChatRequest` has, in the spelling of *format* below *prefix*.
 
-    Of two spellings of one option the later one in the table counts, and the other stays. So does a value outside the
+    If an option has two spellings, the later one in the table counts, and the other stays. So does a value outside the
     bounds of a :class:`ChatRequest`, such as -1 for no limit: each server checks its own.
     """
     option_values: dict[str, Any] = {}
@@ -826,7 +825,7 @@ def option(fields: Fields, name: str, field: str, value: Any) -> Any:
 
 @cache
 def read_words(option: str, format: str) -> dict[str, str]:
-    """What each word of *format* for *option* means."""
+    """Return the meaning of each word of *format* for *option*."""
     words = TABLES[format].words(option)
     return {wire_word: name for name, wire_word in words.items() if isinstance(wire_word, str)}
 
@@ -836,17 +835,17 @@ _LOW_BUDGET, _MEDIUM_BUDGET = 4096, 16384
 
 
 def effort_of(budget: int) -> ReasoningEffort:
-    """Return the effort that a *budget* of tokens for reasoning stands for."""
+    """Return the effort for a *budget* of tokens for reasoning."""
     if budget <= _LOW_BUDGET:
         return ReasoningEffort.LOW
     return ReasoningEffort.MEDIUM if budget <= _MEDIUM_BUDGET else ReasoningEffort.HIGH
 
 
 def answer(fields: Fields, body: dict[str, Any], provider: str) -> ChatResponse:
-    """An earlier answer, as *provider* sent it: *body*, made of *fields*, is read as any answer is.
+    """Read an earlier answer of *provider* from *body*, made of *fields*.
 
     Raises:
-        FieldError: that is no answer.
+        FieldError: *body* cannot be read as an answer.
     """
     id = f"{path_of(fields.place)}"
     try:
@@ -887,7 +886,7 @@ def marks_of(parts: Iterable[Fields], after: Any) -> Iterator[CacheMark]:
 
 
 def told_result(result: Fields, name: str | None, content: str | Sequence[ContentPart]) -> ChatMessage:
-    """Return the *content* of *result*, which names no call, as the user's words about the tool *name*."""
+    """Return the *content* of *result*, without a call, as the user's words about the tool *name*."""
     result.tell(*result)
     return told_message(name, content)
 
@@ -901,9 +900,9 @@ def told_message(name: str | None, content: str | Sequence[ContentPart]) -> Chat
 
 
 def told_part(block: Fields, table: RequestTable, path: str) -> TextPart | None:
-    """Return *block*, content that only its own format has a block for, as JSON.
+    """Return *block*, which only its own format has, as JSON.
 
-    What a server keeps, a declaration and a hint are no content. They stay, and the result is ``None``.
+    References to a server's state, declarations and hints are not content. They stay, and the result is ``None``.
 
     Args:
         block: the block.
@@ -939,7 +938,7 @@ def told_if_unknown(block: Fields, table: RequestTable, path: str) -> str | None
 def incoming(
     form: WireForm, body: Fields, raw_body: dict[str, Any], wants: Wants, **canonical_fields: Any
 ) -> Incoming:
-    """Return the request in *body*: the canonical fields *canonical_fields*, those that every form has, and the unread rest.
+    """Return the request in *body*: the *canonical_fields*, the fields of every form, and the unread rest.
 
     The ``places`` of the turns may be among *canonical_fields*.
 

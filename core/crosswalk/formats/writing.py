@@ -1,4 +1,4 @@
-"""What the writers of all formats share: the pieces of an answer, its stored fields, its failure, its arguments."""
+"""Code shared by the writers of all formats: the pieces of an answer, its stored fields, its failure, its arguments."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class WireForm(StrEnum):
         """Return the form called *name*.
 
         Raises:
-            ConversionError: there is no such form.
+            ConversionError: the form is unknown.
         """
         for form in cls:
             if form.value == name:
@@ -387,7 +387,7 @@ _ITEM_ID, _BLOCK_ID = "ws_", "srvtoolu_"
 
 
 def search_item(piece: Piece) -> Event | None:
-    """Return *piece*, the call of a web search in Messages, as the item that begins, or ``None`` if it is none."""
+    """Return *piece*, the call of a web search in Messages, as the item that begins, or ``None`` if it is another piece."""
     call = piece.metadata
     query, id = (as_json_object(piece.text) or {}).get("query"), call.get("id")
     is_search = (call.get("type"), call.get("name")) == ("server_tool_use", "web_search")
@@ -408,9 +408,9 @@ def sources_of(piece: Piece) -> list[Event] | None:
 
 
 def search_pieces(piece: Piece) -> list[Piece]:
-    """Return *piece*, the item of a web search of Responses, as the call and, if it is told, the result in Messages.
+    """Return *piece*, the item of a web search of Responses, as the call and, if present, the result in Messages.
 
-    The list is empty if it is no search. A client requires the title and the encrypted content of a page, so they are empty.
+    The list is empty for other items. A client requires the title and the encrypted content of a page, so they are empty.
     """
     item, action = piece.metadata, as_json_object(piece.text) or {}
     queries = [action.get("query"), *(action.get("queries") or ())]
@@ -440,7 +440,7 @@ def _page(source: Event) -> Event:
 
 
 def hidden_of(piece: Piece, *, is_own: bool) -> Any:
-    """Return the encrypted reasoning of *piece*, marked if it is not of the API whose form is written.
+    """Return the encrypted reasoning of *piece*, marked if it is from another API than the written form's.
 
     Args:
         piece: the reasoning.
@@ -729,7 +729,7 @@ class Writer(ABC):
 
     @staticmethod
     def frame(event: Event) -> bytes:
-        """Return *event* as it is sent in a stream."""
+        """Return *event* as sent in a stream."""
         return named_frame(event)
 
     def spelled(self, event: Event) -> Event:
@@ -927,7 +927,7 @@ _RESPONSE_CODES: Final = {
 def error_status(info: ErrorInfo, form: WireForm) -> int:
     """Return the HTTP status to answer with: the provider's own, else the usual one for the kind of error.
 
-    Groq says 400 if its model calls a tool wrongly, and has a word for that. Where only the status can say who is at fault,
+    Groq says 400 if its model calls a tool wrongly, and has a word for that. If only the status can say who is at fault,
     it is not the request.
     """
     has_word = info.kind is not ErrorKind.TOOL_CALL_VALIDATION or form.provider.startswith("openai")

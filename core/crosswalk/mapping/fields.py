@@ -1,4 +1,4 @@
-"""What a dialect understands, as data: a table with a row for each field."""
+"""The fields of a dialect, as data: a table with a row for each field."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[st
 
 
 class Said:
-    """What one object of an event says. A row's function adds to it, or to more in a subclass of its dialect's own.
+    """The values of one object of an event. A row's function adds to them, or to more in its dialect's own subclass.
 
     Attributes:
         text: its text, ``None`` without any; likewise its reasoning and its refusal.
@@ -206,7 +206,7 @@ class FieldRow:
 
 
 class FieldTable:
-    """What a dialect understands: the rows of its fields, by their path. What no row takes is left in the event.
+    """The rows of a dialect's fields, by their path. Values without a row are left in the event.
 
     The rows are asked in their order, so that a later one sees what the earlier ones have taken. A value of a wrong type
     raises when the others have been read.
@@ -224,8 +224,8 @@ class FieldTable:
         read: takes the rows from an object of an event, but for the counts, and adds what they say to a ``Said``.
 
     Raises:
-        TypeError: a row is none.
-        ValueError: a path has a row and leads to others as well, or is no path, or a count is inside an array of the event.
+        TypeError: a row has the wrong type.
+        ValueError: a path has a row and leads to others as well, or is invalid, or a count is inside an array of the event.
     """
 
     def __init__(self, rows: Mapping[str, FieldRow], at: str | tuple[str, ...] = "") -> None:
@@ -346,7 +346,7 @@ def level_of(rows: Mapping[str, FieldRow]) -> Level:
 
 
 def _inside(key: str, level: Level) -> Take:
-    """Return the function for an object with rows of its own, or for an array of such objects."""
+    """Return the function for an object with its own rows, or for an array of such objects."""
 
     def take_inner(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
         inner = take_object(holder, key)
@@ -380,7 +380,7 @@ def _inside(key: str, level: Level) -> Take:
 
 
 def read_rows(level: Level, holder: Any, said: Said, state: MappingState) -> None:
-    """Read an object by the rows of a *level*. What no row takes stays."""
+    """Read an object by the rows of a *level*. Values without a row stay."""
     words = said.__dict__
     for key, word, silent, take in level:
         if key in holder:
@@ -466,10 +466,10 @@ _COUNTS: Final = frozenset(
 
 
 def count(name: str) -> FieldRow:
-    """The row of the token count *name* of ``UsageInfo`` or ``UsageDetails``. Of several the first with a count decides.
+    """The row of the token count *name* of ``UsageInfo`` or ``UsageDetails``. The first of several with a count decides.
 
     Raises:
-        ValueError: there is no such count.
+        ValueError: the name of the count is unknown.
     """
     if name not in _COUNTS:
         raise ValueError(f"there is no count {name!r}{meant(name, _COUNTS)}")
@@ -497,7 +497,7 @@ def calls(
         function: the key of the object that holds name and arguments, or ``None`` if the call itself does.
 
     Raises:
-        TypeError: a key is no string.
+        TypeError: a key is not a string.
     """
     keys: tuple[Any, ...] = (id, name, arguments, "" if function is None else function)
     for key in keys:

@@ -72,7 +72,7 @@ class WayBack:
         shows_pictures: whether a user's message may hold a picture.
         moves_system: whether system messages are allowed only at the beginning.
         names_speakers: whether a message may name its speaker.
-        knows_failures: whether a tool's result may say that the tool failed. Otherwise its text says so.
+        knows_failures: whether a tool's result may say that the tool failed. Otherwise its text tells of it.
         server_tools: the tools that it runs itself, if they have two parts.
         refuses: fields of an answer's message that it does not take back.
     """
@@ -143,11 +143,11 @@ fits_ids: Final = lru_cache(maxsize=1024)(CallIds.fits)  # bounded, because clie
 
 @attrs.frozen
 class Signed:
-    """What a request gets that is signed.
+    """The headers of a signed request.
 
     Attributes:
-        headers: the headers that say so, beside those that it has.
-        secrets: what of them nobody may see, not even where the server repeats it in an error.
+        headers: the headers of the signature. They join the request's own.
+        secrets: the secret texts in them. They are removed even if the server repeats them in an error.
     """
 
     headers: Mapping[str, str] = attrs.field(repr=False)
@@ -336,7 +336,7 @@ def _as_plain_names(names: Iterable[str]) -> tuple[str, ...]:
 
 @attrs.frozen(kw_only=True)
 class Names:
-    """What others call a provider, where it is not the provider id.
+    """The names that others have for a provider, if they differ from the provider id.
 
     Attributes:
         otel: the value of OpenTelemetry's ``gen_ai.provider.name``, or ``None`` for the id.
@@ -365,7 +365,7 @@ class ProviderInfo:
         api: the version of the plugin API that the plugin needs: the major one, ``1``, or both, ``"1.2"``. Crosswalk
             refuses another major and a later minor when it resolves the plugin.
         endpoints: the HTTP paths with answers that the plugin reads.
-        documentation: the address of the provider's documentation of these endpoints, or ``None`` if there is none.
+        documentation: the address of the provider's documentation of these endpoints, or ``None``.
         text_paths: the paths at which an event may carry a piece of text, of reasoning, or of the arguments of a
             pending call: ``choices[0].delta.content``. This is a promise: an event with any non-empty string there
             adds that string, and an event that equals the last one of its choice except for that string adds nothing
@@ -373,25 +373,25 @@ class ProviderInfo:
             holds for the class that makes it: a subclass that overrides a method declares its paths again, or its hooks
             get every event.
         message_paths: the paths in an event of the objects that hold the content of an answer: ``choices[].message``.
-            ``[]`` stands for every item, and ``*`` at the end for the texts of the object itself, where the message is a
+            ``[]`` means every item, and ``*`` at the end the texts of the object itself, where the message is a
             choice or the whole event: ``choices[].*``, ``*``. If an answer has no content, its tokens were counted, and
             text is left in one of these objects, other than ids, roles and names, then a field was probably renamed:
             ``incomplete_reason`` is ``unread``. By default, text that is left anywhere in the event counts.
         timestamp_key: the top-level key of a string that changes from event to event and is only stored in the
-            extensions, as sent, such as a time or padding, or ``None`` if there is none. If only text and timestamp
+            extensions, as sent, such as a time or padding, or ``None`` without one. If only text and timestamp
             change, the extensions get it directly, and the hook ``extensions`` is not called.
-        number_key: the top-level key of a running number, or ``None`` if there is none. A number that is one more than
+        number_key: the top-level key of a running number, or ``None`` without one. A number that is one more than
             that of the event before carries no information.
         usage_key: the top-level key of an object of token counts, which only ``map_usage`` takes, and which it
-            understands without the other fields, or ``None`` if there is none.
+            understands without the other fields, or ``None`` without one.
         logprob_paths: the paths at which log probabilities come alongside a text, each with the function that takes
             them. It gets the object that holds them, and the text.
         pieces: the arrays of the extensions that arrive in pieces, as token ids do: equal ones are appended as well.
-            ``[]`` stands for every item: ``choices[].token_ids``. An array without a declaration is appended, too, but
-            stored once as long as it is the same in every event that carries it.
+            ``[]`` means every item: ``choices[].token_ids``. An array without a declaration is appended, too, but
+            stored once while it is the same in every event that carries it.
         cumulative: the arrays of the extensions, and the strings in an object ``delta``, that arrive whole each time,
             unchanged or longer.
-        speaks: the ids of other providers in whose dialects this server also answers, such as ``openai_responses``.
+        speaks: the ids of other providers if this server also answers in their dialects, such as ``openai_responses``.
             If the plugin does not recognize an answer, the first of them that does reads it, under the
             server's own id. They are looked up by name when needed, so that plugins do not import each other.
         is_original: whether other servers adopted its dialect. An answer that has no sign to distinguish them is read
@@ -406,7 +406,7 @@ class ProviderInfo:
         text_events: the names of server-sent events with data that is text, not JSON. The hooks get such an event as
             ``{"data": text}``.
         nested: the paths of strings that hold an object or an array, each with how: ``"json"``, or ``"base64+json"`` in
-            base64. ``[]`` stands for every item: ``parts[].bytes``. Hooks and tables get what is inside in place of the
+            base64. ``[]`` means every item: ``parts[].bytes``. Hooks and tables get the value inside in place of the
             string. The paths are opened in their order, so that a later one may lead into an earlier one.
         access: how its server is reached, for the service, or ``None`` if only the user can configure it.
         call_ids: the ids of tool calls that its server takes, or ``None`` for any.
@@ -463,7 +463,7 @@ class ProviderInfo:
     def opened(self, event: Any, limits: Limits = DEFAULT, *, halves: Halves = "mend") -> Any:
         """Return *event* with what the strings at the paths of :attr:`nested` hold in their place. The rest is shared.
 
-        An empty string, and a value that is no string, stay.
+        An empty string, and a value of another type, stay.
 
         Args:
             event: a decoded event.
@@ -481,7 +481,7 @@ class ProviderInfo:
 
     @classmethod
     def of(cls, plugin: Any) -> ProviderInfo:
-        """Return the description whose fields are the attributes of *plugin* with the same names.
+        """Return the description. Its fields are the attributes of *plugin* with the same names.
 
         An attribute that has nearly the name of a field, or of what a class of ours reads, is warned of.
         """
@@ -580,7 +580,7 @@ class ProviderHooks(Protocol):
 
     @hookspec(firstresult=True)
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta] | None:
-        """Return the deltas that *event* stands for, in order: none, one or many.
+        """Return the deltas of *event*, in order: none, one or many.
 
         Called once for every event. A complete body is one event. The hook owns the event: it takes the fields that it
         understands (``take_string(event, "text")``), and the remaining ones reach the extensions. The reader numbers

@@ -1,4 +1,4 @@
-"""What hooks get: an event to take values from, and the state of the answer, with the rules that all providers share."""
+"""The arguments of hooks: an event to take values from, and the state of the answer, with the rules of all providers."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def accept_count(container: dict[str, Any], key: str) -> int | None:
 def accept_number(
     container: dict[str, Any], key: str, *, minimum: float | None = None, maximum: float | None = None
 ) -> float | None:
-    """Take the number from *minimum* to *maximum* under *key*. Any other value stays, and is noted. ``None`` is no bound."""
+    """Take the number from *minimum* to *maximum* under *key*. Another value stays and is noted. ``None`` sets no bound."""
     value = look_at(container, key, float)
     low, high = -math.inf if minimum is None else minimum, math.inf if maximum is None else maximum
     if value is not None and not low <= value <= high:
@@ -467,7 +467,7 @@ def empty_containers(event: Any) -> dict[int, Any]:
 
 
 class CountPaths:
-    """Where a server's usage object has its counts, by the objects in it.
+    """The places of the counts in a server's usage object, by the objects in it.
 
     Args:
         paths: the path of each count, by its name, or several. The first that has the count decides. ``total_tokens`` has
@@ -689,10 +689,10 @@ class MappingState(AnswerDraft):
         ends: the ends of the choices, by number, as far as they are known.
         vague_words: the finish words with which the provider does not say why the answer ended. An answer that ends with
             one is not complete: the plugin adds the word, and gives ``stop`` as its meaning.
-        error: the delta of the provider's error, or ``None`` as long as there is none.
+        error: the delta of the provider's error, or ``None`` before one comes.
         unknown_finish: the first unknown finish word, to be raised when everything has been received, or ``None``.
         has_other_ids: whether the provider has sent another id than the first.
-        dialect: the one of a provider's several dialects that reads this answer, or ``None`` as long as it is unknown.
+        dialect: the one of a provider's several dialects that reads this answer, or ``None`` until it is known.
         repeated_texts: by choice, the texts, reasoning or arguments of events that repeated the choice's last event,
             since the hooks last received an event. They are part of the answer already.
         whole: the current event before anything was taken, for wrappers around hooks, or ``None`` if there are none.

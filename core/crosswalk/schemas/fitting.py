@@ -85,7 +85,7 @@ class SchemaRules:
             greatest ``depth``.
         most_of_request: the greatest number of ``strict_tools`` in one request, and of ``properties``, ``optional`` ones and
             ``unions`` in all of its strict tools and its answer.
-        sources: who says so.
+        sources: the sources of these rules.
         checked: the day on which this was read.
         note: what is disputed or unknown.
     """
@@ -157,7 +157,7 @@ def rules_in(place: str) -> tuple[SchemaRules, ...]:
     """Return the rules in the file of facts *place*, ``package:path``.
 
     Raises:
-        ValueError: a row means nothing. OSError, ImportError: there is no such file.
+        ValueError: a row means nothing. OSError, ImportError: the file does not exist.
     """
     import tomllib
 
@@ -170,7 +170,7 @@ def default_rules(place: str, provider: str) -> SchemaRules:
     """Return the rules in *place* for the models of *provider* that no pattern names.
 
     Raises:
-        ValueError: a row means nothing. OSError, ImportError: there is no such file.
+        ValueError: a row means nothing. OSError, ImportError: the file does not exist.
     """
     fitting_rules = (
         each for each in rules_in(place) if provider in (each.providers or (provider,)) and not each.models
@@ -184,7 +184,7 @@ def read_rules(rows: Any) -> tuple[SchemaRules, ...]:
     The fields that a row lacks come from the rules that ``like`` names: an earlier row, or the first row of another file.
 
     Raises:
-        ValueError: a row means nothing. OSError, ImportError: there is no such file.
+        ValueError: a row means nothing. OSError, ImportError: the file does not exist.
     """
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError("schemas must be tables: [[schemas]]")
@@ -261,8 +261,8 @@ class FittedSchema:
 
     Attributes:
         schema: the schema to be sent.
-        moved: for each keyword that the server does not check, the places whose descriptions name it.
-        impossible: what the server cannot take in any form, each with its place. If there is something, *schema* is no use.
+        moved: for each keyword that the server does not check, the places with a description that names it.
+        impossible: what the server cannot take in any form, each with its place. If there is any, *schema* cannot be used.
         is_object: whether its root is an object.
         counts: how many properties, optional ones, unions and values of enumerations *schema* has, and its depth.
     """
@@ -439,7 +439,7 @@ class _Fitting:
         return schema
 
     def _spread_items(self, schema: dict[str, Any], place: str, described_keywords: dict[str, Any]) -> None:
-        """Write an array of fixed positions as one whose items are any of theirs."""
+        """Write an array of fixed positions as one with items of any of their types."""
         items = schema.pop("prefixItems")
         described_keywords["prefixItems"] = items
         self._move("prefixItems", place)

@@ -1,4 +1,4 @@
-"""Waiting without an event loop: the coroutines of a service, whose awaits block the thread that makes the call.
+"""Waiting without an event loop: in the coroutines of a service, each await blocks the calling thread.
 
 The limit of a wait is the argument of ``recv``. Another thread ends a wait by shutting its connection down.
 """
@@ -66,7 +66,7 @@ T = TypeVar("T")
 
 
 class _Here(threading.local):
-    """What the thread does now.
+    """The wait of this thread, and its interruption.
 
     Attributes:
         wait: the waits of the call that it sends.
@@ -81,7 +81,7 @@ _here: Final = _Here()
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of *work*, whose awaits block.
+    """Return the result of *work*. Its awaits block.
 
     Raises:
         BaseException: as from *work*, or what has interrupted it.
@@ -345,7 +345,7 @@ class ThreadSlots:
 
 
 class _WaitingStream(NetworkStream):
-    """A connection whose waits belong to the call that has written to it last.
+    """A connection. Its waits belong to the last call that has written to it.
 
     Those of an application's own request, and of HTTP/2, where calls share a connection, belong to none.
     """
@@ -420,7 +420,7 @@ class _WaitingBackend(NetworkBackend):
 
 
 class BlockingTransport:
-    """A :class:`~crosswalk.service.http.Transport` whose awaits block.
+    """A :class:`~crosswalk.service.http.Transport` with blocking awaits.
 
     Args:
         client: the application's own HTTP client, which the application closes, or ``None``.
@@ -759,9 +759,9 @@ def _closing(close: Callable[[], None]) -> Callable[[], Awaitable[None]]:
 
 
 class ThreadDriver:
-    """A :class:`~crosswalk.service.setup.Driver` whose calls wait in the thread that makes them.
+    """A :class:`~crosswalk.service.setup.Driver` for calls that wait in the calling thread.
 
-    Asynchronous middleware runs in an event loop of a thread of its own. It begins with the first call that needs it, and
+    Asynchronous middleware runs in an event loop of a separate thread. It begins with the first call that needs it, and
     ends when the service is closed and the last of these calls has ended.
     """
 
@@ -867,7 +867,7 @@ class ThreadDriver:
 
 
 class _LoopThread:
-    """An event loop in a thread of its own, which ends when it is closed and its last user has left."""
+    """An event loop in a separate thread. The thread ends when it is closed and its last user has left."""
 
     def __init__(self) -> None:
         ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
@@ -889,13 +889,13 @@ class _LoopThread:
             self._users.add(user)
 
     def leave(self, user: AsyncGenerator[Any, Any]) -> None:
-        """Let it end, if nobody but *user* needs it."""
+        """Let it end, if *user* is the only one that needs it."""
         with self._mutex:
             self._users.remove(user)
             self._end_if_over()
 
     def close(self) -> bool:
-        """Let it end when nobody needs it. Return whether this thread can wait for that now."""
+        """Let it end when its last user has left. Return whether this thread can wait for that now."""
         if self._process == os.getpid():
             with self._mutex:
                 self._is_closed = True

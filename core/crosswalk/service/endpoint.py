@@ -1,4 +1,4 @@
-"""Where to send requests: a provider's server, its name for the model, and the key, which is removed from its texts."""
+"""The target of requests: a provider's server, its name for the model, and the key, which is removed from its texts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Timeouts:
             the consumer takes does not count either.
         between_bytes: until the next byte arrives (streams only). Keep-alives count as bytes.
         whole: from sending the request to the end of an answer that is not streamed. After this limit the attempt is not
-            repeated at the same endpoint. Of an error, the status decides that, if the rest of the body is late.
+            repeated at the same endpoint. If the rest of an error's body is late, its status decides that.
         total: from sending the request to the end of any answer. The time that a stream's consumer takes counts. It is
             not repeated either.
         after_end: after the provider has ended the answer, for data that may follow, such as the usage. Then the answer
@@ -365,7 +365,7 @@ _LONGEST_PAUSE: Final = 3600.0
 
 
 class ServerFailures:
-    """What services know of the failures of a server. Those that share it leave the server alone together.
+    """The known failures of a server. Services that share it leave the server alone together.
 
     Attributes:
         count: the number of attempts in a row that have failed there.
@@ -520,7 +520,7 @@ class RetryState:
         )
 
     def after(self, failure: AttemptFailure | None, *, shown: bool) -> float | None:
-        """Return the seconds to wait before the next attempt, or ``None`` if there is none.
+        """Return the seconds to wait before the next attempt, or ``None`` without one.
 
         Args:
             failure: the failure that ended this attempt, or ``None`` if it succeeded.
@@ -783,8 +783,8 @@ class Endpoint:
             values are treated as secrets.
         takes_media: whether the model accepts images, sounds and files. If not, each one in the conversation is
             replaced by a text that names it, so that the conversation can continue there.
-        model_class: the model or the class of models whose rules hold here, for a deployment with a name of
-            its own, or ``None`` to look it up by the model's name. See the page "Models".
+        model_class: the model or the class of models with the rules of this deployment, if it has another
+            name, or ``None`` to look it up by the model's name. See the page "Models".
 
     Raises:
         ConfigurationError: a credential or a header that HTTP cannot carry, a model that is not text, a model or an address
@@ -840,7 +840,7 @@ class Route:
         base_url: the address of the server.
         headers: the headers of every request, the key among them, values as they go out.
         host: name and port, for messages and spans.
-        server: a name for its address and credentials. What a server keeps or seals is only for the server of this name.
+        server: a name for its address and credentials. Kept or sealed state is only for the server of this name.
         redact: removes the values of the headers from a text.
         sign: signs each request, or ``None`` if requests are not signed.
         secrets: further credentials that *redact* removes: those of the proxies.

@@ -53,7 +53,7 @@ class CallWait(ABC):
         is_cancelled: whether the caller has ended the call. Every further wait ends at once.
         is_late: whether the last wait was ended by its time limit, or in an event loop by the caller.
         is_new: whether the request has opened a connection.
-        has_received: whether bytes have come since the request was written, or ``None`` if nobody knows: over HTTP/2, over
+        has_received: whether bytes have come since the request was written, or ``None`` if unknown: over HTTP/2, over
             aiohttp, and over a connection or a transport of the application's.
         now: the clock of the limits, in seconds.
         resent: the number of times that the request was sent once more, over another connection.
@@ -96,7 +96,7 @@ class CallWait(ABC):
 
     @abstractmethod
     async def alone(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return the result of *work*, which reads the call: nobody else does meanwhile."""
+        """Return the result of *work*, which reads the call. Nothing else reads it meanwhile."""
 
     def begin_step(self, seconds: float | None, error_type: type[StepTimeout]) -> None:
         """Bound the present wait further until :meth:`end_step`, or else raise an error of this type."""
@@ -144,7 +144,7 @@ class TimedWait(CallWait):
     async def within(self, deadline: float | None, work: Awaitable[T]) -> T:
         """Return the result of *work*. Raises, with :attr:`is_late` set, at the time *deadline* or if the caller ends it.
 
-        What need not wait needs no timer: its first step is taken before one is set.
+        Its first step is taken before a timer is set, because without a wait it needs none.
         """
         self.end_step()
         self._deadline, self.is_late = deadline, False
@@ -455,7 +455,7 @@ class Kept(ABC, Generic[C]):
             self._client, self._loop = client_future.result(), client_future.get_loop()
 
     def _drop(self, client: C) -> None:
-        """Give up *client*, whose connections, if any, are gone with their event loop."""
+        """Give up *client*. Its connections, if any, are gone with their event loop."""
 
     async def aclose(self) -> None:
         """See :class:`Transport`. The connections of another event loop are gone with it."""
@@ -602,7 +602,7 @@ class GzipReader:
         """Yield the content of the next *chunk*, in pieces of bounded size.
 
         Raises:
-            zlib.error: it is no gzip data.
+            zlib.error: it is not gzip data.
         """
         while chunk:
             if self._decompressor.eof:
@@ -808,7 +808,7 @@ _CAN_POLL: Final = hasattr(select, "poll")  # Windows cannot
 
 
 class AiohttpTransport(Kept["aiohttp.ClientSession"]):
-    """A :class:`Transport` over an ``aiohttp.ClientSession``. Writing a request has no limit of its own.
+    """A :class:`Transport` over an ``aiohttp.ClientSession``. Writing a request has no separate limit.
 
     Args:
         options: ``proxy``, ``verify``, ``cert`` and ``trust_env``, as for ``httpx2.AsyncClient``.

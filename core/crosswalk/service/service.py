@@ -105,7 +105,7 @@ P = ParamSpec("P")
 def takes(
     function: Callable[Concatenate[Any, P], Any],
 ) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
-    """Decorate an ``__init__`` that passes its arguments on to *function*, behind a first one of its own.
+    """Decorate an ``__init__`` that passes its arguments on to *function*, after another first argument.
 
     Type checkers and ``help`` show the signature of *function* without that one.
     """
@@ -152,7 +152,7 @@ def setup_of(
     """Return the state of a service with these arguments, which :class:`LLMService` describes.
 
     Raises:
-        ConfigurationError: see there. UnknownProviderError: there is no such provider. PluginError: it is broken.
+        ConfigurationError: see there. UnknownProviderError: the provider is unknown. PluginError: it is broken.
     """
     observers = _as_observers(observers)
     middleware = tuple(map(driver.middleware, _as_middleware(middleware)))
@@ -356,7 +356,7 @@ class CallOptions(ExtraOptions, total=False):
 
 
 class JSONOptions(CallOptions, total=False):
-    """The options of one call whose answer is a value: those of any call, and how the value is read.
+    """The options of a call for a value: those of any call, and how the value is read.
 
     Attributes:
         instruct: put the schema also into a system message, for servers that do not enforce it.
@@ -406,7 +406,7 @@ def with_options(setup: Setup, asked: Asked, options: CallOptions) -> tuple[Setu
 
 
 def _beside(request: ChatRequest, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return *fields*, with the extra options of *request* beside those among them."""
+    """Return *fields*, with the extra options of *request* added to theirs."""
     return with_extra({"extra_options": request.extra_options, **fields})
 
 
@@ -429,7 +429,7 @@ T = TypeVar("T")
 
 
 class LoopDriver:
-    """A :class:`~crosswalk.service.setup.Driver` whose calls wait in an event loop."""
+    """A :class:`~crosswalk.service.setup.Driver` for calls that wait in an event loop."""
 
     def wait(self) -> CallWait:
         """See :class:`Driver`."""
@@ -514,9 +514,9 @@ class LLMService(metaclass=AnswersNames):
         timer: a monotonic clock in seconds, by which durations are measured.
 
     Raises:
-        ConfigurationError: there is no endpoint, an endpoint has no address or key, its plugin builds no requests, or a
+        ConfigurationError: no endpoint is given, an endpoint has no address or key, its plugin builds no requests, or a
             setting or argument is wrong.
-        UnknownProviderError: there is no such provider. PluginError: it is broken.
+        UnknownProviderError: the provider is unknown. PluginError: it is broken.
     """
 
     @takes(setup_of)
@@ -668,7 +668,7 @@ class LLMService(metaclass=AnswersNames):
         Args:
             method: the HTTP method.
             path: below the endpoint's base URL, such as ``/v1/messages/count_tokens``.
-            body: a JSON object, or bytes whose ``Content-Type`` is among *headers*.
+            body: a JSON object, or bytes with their ``Content-Type`` among *headers*.
             headers: further headers that the API wants.
             endpoint: the number of the endpoint, from 0.
 

@@ -163,7 +163,7 @@ def extract_json(text: str) -> str | None:
     object, or inside a string, is not searched.
 
     Returns:
-        The unchanged part of the text, or ``None`` if there is none.
+        The unchanged part of the text, or ``None``.
     """
     regions = [region for region in scan(text).regions if region.is_closed]
     regions.sort(key=lambda region: not region.is_fenced)
@@ -210,7 +210,7 @@ def run_chain(
         lap: called with ``parse``, ``extract`` and ``repair`` when each has been tried, or ``None``.
         schema: the schema of *read*, so that a part of the answer next to it is noticed, or ``None``.
         prose: whether text may surround the value.
-        is_stream: whether more of *text* is to come, so that no default may stand for a field that has not come yet.
+        is_stream: whether more of *text* is to come, so that no default may fill a field that has not come yet.
 
     Raises:
         ConfigurationError: *partial* is not a :class:`Partial`.
@@ -325,9 +325,9 @@ def _begun(growing: GrowingJSON, growth: Growth) -> Reading:
 def _given_so_far(
     read: Read[T], reading: Reading, failed_result: ParseResult[T], *, is_stream: bool
 ) -> ParseResult[T]:
-    """The value of an answer that ends in the middle, or *failed_result* if there is none.
+    """The value of an answer that ends in the middle, or *failed_result*.
 
-    In a stream no default may stand for a field that has not come yet. The last items of lists are left out where they
+    In a stream no default may fill a field that has not come yet. The last items of lists are left out where they
     are not valid yet.
     """
     given_candidate, open_text_path = _partially(read, reading)
@@ -351,12 +351,12 @@ def _told(
 
 
 def _is_whole(candidate: Candidate[Any], reading: Reading) -> bool:
-    """Whether there is a value, and no default in it stands for a field that may come."""
+    """Whether there is a value, and no default in it fills a field that may still come."""
     return candidate.value is not None and not any(candidate.defaulted.get(each) for each in reading.open)
 
 
 def _open_lists(reading: Reading) -> list[list[Any]]:
-    """The lists whose last item may go on, from the outermost one on."""
+    """The lists with a last item that may go on, from the outermost one on."""
     open_lists: list[list[Any]] = []
     value: Any = reading.value
     for key in reading.open_path or ():
@@ -415,7 +415,7 @@ class _Found(Generic[T]):
         stage: how it was read.
         candidate: the value, or what is wrong.
         data: the decoded JSON, or :data:`NO_JSON` if it cannot be read.
-        sorted_json: its JSON, to find equal ones. Empty if there is no value.
+        sorted_json: its JSON, to find equal ones. Empty without a value.
         has_comments: whether there are comments in it.
         is_closed_early: whether a bracket was missing in it.
     """
@@ -604,7 +604,7 @@ class _Search(Generic[T]):
         return None
 
     def _is_followed(self, remainder: str, kind: RegionKind | None) -> bool:
-        """Whether more stands on the line of a list than blanks, closing marks, or the end of a sentence."""
+        """Whether more follows on the line of a list than blanks, closing marks, or the end of a sentence."""
         line, is_ended, _ = remainder.partition("\n")
         if not line.strip():
             return kind is RegionKind.REGION and not is_ended

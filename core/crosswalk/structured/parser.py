@@ -85,7 +85,7 @@ class PartialParser(Generic[T]):
         """Take a piece, or a correction of the pieces so far.
 
         Returns:
-            A step with other fields, or another partial value, than the last one, or ``None`` if there is none.
+            A step with other fields, or another partial value, than the last one, or ``None``.
         """
         if isinstance(piece, str):
             self._pieces.append(piece)
@@ -199,7 +199,7 @@ class StructuredParser(Generic[T]):
         prose: whether text may surround the value: ``"allow"`` or ``"refuse"``.
         unwrap: the key of an object around the answer that is opened, such as ``result`` or ``arguments``, or ``None``
             to open none.
-        refuse_doubtful: refuse an unknown key beside an absent optional one, such as ``weight`` for ``weight_kg``. By
+        refuse_doubtful: refuse an unknown key if an optional one is absent, such as ``weight`` for ``weight_kg``. By
             default it is ignored, and ``ParseResult.unknown`` lists it.
 
     Raises:
@@ -256,7 +256,7 @@ class StructuredParser(Generic[T]):
         """Read one answer.
 
         Args:
-            answer: a text, a response, one of its alternatives, or a tool call, whose arguments are read. A text itself
+            answer: a text, a response, one of its alternatives, or a tool call with the arguments to read. A text itself
                 shows whether it is whole. For a response or an alternative the finish reason decides: one that was
                 truncated, cancelled, stopped by moderation or is an error is never taken for a whole one, whatever its
                 text looks like.
@@ -264,7 +264,7 @@ class StructuredParser(Generic[T]):
 
         Raises:
             ConfigurationError: *partial* is not a :class:`Partial`.
-            AnswerTypeError: *answer* is none of them.
+            AnswerTypeError: *answer* is something else.
         """
         if isinstance(answer, ToolCall):
             return self.parse_tool_call(answer, partial=partial)
@@ -322,7 +322,7 @@ class StructuredParser(Generic[T]):
         yield stream.answer.last_step(self._parse(stream.text, stream.reason(), partial))
 
     def with_null_as_default(self) -> StructuredParser[T]:
-        """Return the same parser, for which a null for an optional key that cannot be null stands for its default."""
+        """Return the same parser, but a null for an optional key that cannot be null means its default."""
         if not isinstance(self.schema, Schema) or self.schema.null_is_default:
             return self
         parser_copy = copy.copy(self)

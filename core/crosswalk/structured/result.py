@@ -1,4 +1,4 @@
-"""The result of a parse: a value and the stage that gave it, or the reason why there is none."""
+"""The result of a parse: a value and its stage, or the reason why it failed."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class UnknownSchemaVersionError(CrosswalkError, LookupError):
 
 
 class MigrationError(CrosswalkError, ValueError):
-    """A value cannot be converted to another schema version without losing something, or there is no conversion.
+    """A value cannot be converted to another schema version without losing something, or it has no conversion.
 
     Raise it in your own migration with what would be lost, in words that quote no value. The registry adds the
     versions.
@@ -200,7 +200,7 @@ class Candidate(NamedTuple, Generic[T]):
     """The result of reading decoded JSON.
 
     Attributes:
-        value: the value, or ``None`` if there is none.
+        value: the value, or ``None``.
         violations: what is wrong with it.
         version: the schema version that the document names, or ``None`` for a schema without versions.
         unknown: the paths of keys that the schema does not have.
@@ -297,7 +297,7 @@ def _paths(value: Any, path: str, open_path: tuple[str | int, ...]) -> Iterator[
 
 
 def _next_key(value: Any, value_path: str, path: str) -> str | int | None:
-    """The key or index in *value*, which is *value_path* a place, that leads on to *path*, or ``None`` if there is none."""
+    """The key or index in *value*, which is *value_path* a place, that leads on to *path*, or ``None``."""
     if type(value) is list:
         index_match = _INDEX.match(path, len(value_path))
         return int(index_match[1]) if index_match and int(index_match[1]) < len(value) else None
@@ -315,12 +315,12 @@ _INDEX: Final = re.compile(r"\[([0-9]{1,9})\]")
 @brief
 @attrs.frozen(repr=False, slots=False)  # with slots it would take twice the time to make
 class ParseResult(Generic[T]):
-    """A valid value, or the reason why there is none.
+    """A valid value, or the reason why the parse failed.
 
     Attributes:
         value: satisfies schema and invariants, or ``None`` if no stage gave one.
         stage: the stage that gave the value, or ``failure`` if none did.
-        reason: ``success``, or why there is no value. With a partial value, why it is partial.
+        reason: ``success``, or why the parse failed. With a partial value, why it is partial.
         violations: what is wrong with the best candidate. Empty with a value, or if there was no candidate.
         partial: the answer ends in the middle: the value is valid, but not all that the model meant to write.
         schema_version: the version that the document names, or has by default, even if it is invalid. ``None``
@@ -381,7 +381,7 @@ class ParseResult(Generic[T]):
         """The value.
 
         Raises:
-            StructuredAnswerError: there is none.
+            StructuredAnswerError: the answer has no valid value.
         """
         if self.value is None:
             explanation = "; ".join(self.errors[:3]) or _REASON_TEXTS.get(self.reason)

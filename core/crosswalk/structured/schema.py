@@ -255,11 +255,11 @@ class Schema(Generic[T]):
         invariants: the rules between its fields, checked in order once the types are right.
         forbid_unknown: refuse keys that a class does not have. They are ignored by default, and
             ``ParseResult.unknown`` lists them.
-        null_is_default: a null for an optional key that cannot be null stands for its default, as servers in strict
+        null_is_default: a null for an optional key that cannot be null means its default, as servers in strict
             mode send it.
         unwrap: the key of an object around the answer that is opened, such as ``result``, or ``None`` to open none.
             The other keys of that object are unknown ones.
-        refuse_doubtful: refuse an unknown key beside an absent optional one, such as ``weight`` for ``weight_kg``.
+        refuse_doubtful: refuse an unknown key if an optional one is absent, such as ``weight`` for ``weight_kg``.
 
     Raises:
         SchemaDefinitionError: JSON cannot express the type, or a keyword of the JSON Schema is not supported.
@@ -421,7 +421,7 @@ class Schema(Generic[T]):
 
         Args:
             data: the answer, or the object around it that this schema opens.
-            open_path: leads to the last value, which may go on. ``None`` if there is none.
+            open_path: leads to the last value, which may go on, or ``None``.
             growth: the lists in *data*, or ``None`` if it is whole.
         """
         if self.unwrap is not None:
@@ -487,10 +487,10 @@ class Schema(Generic[T]):
         Read the answer with :meth:`StructuredParser.with_null_as_default` if its ``strict`` is true.
 
         Args:
-            provider: the provider id of the server, whose rules it has to keep.
+            provider: the provider id of the server. The format keeps its rules.
 
         Raises:
-            UnknownProviderError: there is no such provider.
+            UnknownProviderError: the provider is unknown.
             SchemaDefinitionError: as in :meth:`server_schema`.
         """
         model_classes = registry.mapper(provider).info.model_classes
@@ -651,7 +651,7 @@ class SchemaVersions(Generic[T]):
             invariants: the rules that its values must satisfy.
             upgrade: makes a value of this version from one of the version before. Required from the second version on.
             downgrade: makes a value of the version before from one of this. Raises :class:`MigrationError` that names
-                what would be lost. ``None`` if there is no way back.
+                what would be lost. ``None`` without a way back.
 
         Returns:
             The registry itself, so that calls can be chained.
@@ -777,7 +777,7 @@ class SchemaVersions(Generic[T]):
 
         Raises:
             UnknownSchemaVersionError: *target*, or the version of *value*, is not registered.
-            MigrationError: the way down would lose something, or there is none.
+            MigrationError: the way down would lose something, or does not exist.
         """
         self.schema(target)
         source = self.version_of(value)

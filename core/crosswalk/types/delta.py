@@ -87,16 +87,16 @@ class ResponseDelta:
     Attributes:
         index: its position in the stream, from 0, without gaps. A plugin leaves it out: the reader of the stream numbers
             its deltas. Until then it is -1.
-        content_delta: text to append, or ``None`` if there is none.
-        tool_call_delta: a fragment of a tool call, or ``None`` if there is none.
+        content_delta: text to append, or ``None``.
+        tool_call_delta: a fragment of a tool call, or ``None``.
         finish_reason: why generation ended. Only on the final delta (with several choices, each choice's
             last).
         usage: tokens so far. On the final delta the total. A provider that reports running counts has them on
             earlier deltas too. A later report replaces an earlier one and is never added.
-        reasoning_delta: reasoning text to append, or ``None`` if there is none.
-        refusal_delta: text of a refusal to append, or ``None`` if there is none.
+        reasoning_delta: reasoning text to append, or ``None``.
+        refusal_delta: text of a refusal to append, or ``None``.
         segment: a whole segment that came at once, such as an error or an image.
-        correction: the replacement of text that earlier deltas streamed, or ``None`` if there is none.
+        correction: the replacement of text that earlier deltas streamed, or ``None``.
         raw_finish_reason: the provider's own word for why it ended, verbatim, or ``None`` if it gave none.
         logprobs: the tokens of this delta, or ``None`` if not requested.
         choice: the number of the answer that it belongs to, from 0.

@@ -1,4 +1,4 @@
-"""What a stream says: the delta of each event, the event that shows it, and the response that the deltas add up to."""
+"""The contents of a stream: the delta of each event, the event that shows it, and the response that the deltas add up to."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ class ResponseBuilder:
         return self._with("refusal", refusal)
 
     def with_content_filter_results(self, results: Iterable[ContentFilterResult] | None) -> Self:
-        """Set the report of moderation, or ``None`` if there is none."""
+        """Set the report of moderation, or ``None`` without one."""
         return self._with("content_filter_results", as_optional_tuple(results))
 
     def with_segments(self, segments: Iterable[Segment]) -> Self:
@@ -357,7 +357,7 @@ class PartialResponse:
 
     @property
     def usage(self) -> UsageInfo | None:
-        """The last usage report, or ``None`` while there is none."""
+        """The last usage report, or ``None`` before the first."""
         return self._accumulator.usage
 
     @property
@@ -412,13 +412,13 @@ class DeltaAccumulator:
 
     @property
     def total_tokens(self) -> int:
-        """Tokens by the last usage report, or 0 while there is none."""
+        """Tokens by the last usage report, or 0 before the first."""
         usage = self.answer.usage
         return usage.total_tokens if usage is not None else 0
 
     @property
     def usage(self) -> UsageInfo | None:
-        """The last usage report, or ``None`` while there is none."""
+        """The last usage report, or ``None`` before the first."""
         return self.answer.usage
 
     @property

@@ -236,7 +236,7 @@ class Fields:
         self._leave_reason = why
 
     def tell(self, *but: str) -> dict[str, Any]:
-        """Take all fields except *but*, to be told as text, and return them as the client sent them."""
+        """Take all fields except *but*, to send them as text, and return them unchanged."""
         self.is_told, self._leave_reason = True, ""
         fields = {
             name: member for name, member in self.given.items() if member is not None and name not in but
@@ -245,7 +245,7 @@ class Fields:
         return fields
 
     def told(self) -> Iterator[str]:
-        """Return the paths of the objects that are told as text, in this one and inside."""
+        """Return the paths of the objects that go out as text, in this one and inside."""
         if self.is_told:
             yield path_of(self.place)
         for inner in self._inner_fields:
@@ -266,7 +266,7 @@ class Fields:
         raise self.wrong(problem, *at)
 
     def word(self, name: str, words: Mapping[str, T]) -> T | None:
-        """What the word in the field *name* means; one that is not among *words* stays, for there may be more some day."""
+        """Return the meaning of the word in the field *name*. An unknown word stays, for there may be more some day."""
         sent_word = self.look(name)
         if sent_word is None:
             return None
@@ -576,7 +576,7 @@ PLACES: Final[Mapping[str, RequestPlace]] = MappingProxyType({**OPTIONS, **DETAI
 
 
 def option_named(name: str) -> RequestPlace | None:
-    """Return the option that a program calls *name*, or ``None`` if there is none."""
+    """Return the option that a program calls *name*, or ``None``."""
     return OPTIONS.get(name) or next((place for place in OPTIONS.values() if name in place.also), None)
 
 
@@ -600,7 +600,7 @@ class RequestRow:
 
     Attributes:
         path: the path of the field. ``[]`` is an item of a list. ``[word]`` behind an item or an object is its type, as in
-            ``messages[].content[][text].text``. A row covers everything below its path without a row of its own.
+            ``messages[].content[][text].text``. A row covers everything below its path that has no other row.
             ``include[]=word`` is an item of a list of words.
         place: the canonical name, a key of :data:`crosswalk.wire.options.PLACES`, or ``""`` if only this format has it.
         kind: how the field is treated if the server cannot take it. A canonical name has its own kind.
@@ -609,7 +609,7 @@ class RequestRow:
         read, write: functions for values that need more than other words.
         replaces: the path to remove when this field is written.
         needs: the path that must be true when this field is written.
-        beside: the fields that must accompany this one: the value to write for each, then other valid values.
+        beside: the fields to write with this one: the value to write for each, then other valid values.
     """
 
     path: str
@@ -637,7 +637,7 @@ class RequestRow:
         return value if self.words is None else self.words.get(value) if isinstance(value, str) else None
 
     def value_of(self, written: Any) -> Any:
-        """Return the canonical value for *written*, a value in the format, or ``None`` if there is none."""
+        """Return the canonical value for *written*, a value in the format, or ``None`` without one."""
         if self.read is not None:
             try:
                 return self.read(written)
@@ -870,7 +870,7 @@ def put_row(body: dict[str, Any], row: RequestRow, written: Any) -> bool:
 
 
 def get(body: Any, path: str) -> Any:
-    """Return the value at *path* in *body*, or ``None`` if there is none."""
+    """Return the value at *path* in *body*, or ``None`` without one."""
     for step in path.split("."):
         body = body.get(step) if isinstance(body, dict) else None
     return body
