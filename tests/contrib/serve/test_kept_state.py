@@ -81,6 +81,43 @@ def test_a_turn_is_named_as_the_client_has_it(upstream: ReplayServer) -> None:
     assert places == ["request.input[1]", "request.messages[1]", "request.messages[2]"]
 
 
+CALLING = {"type": "function_call", "id": "fc_1", "call_id": "c_1", "name": "f", "arguments": "{}", "status": "completed"}  # fmt: skip
+
+
+@pytest.mark.parametrize("before", [[], [HI]], ids=["alone", "after words"])
+def test_a_turn_behind_an_unanswered_call_is_named_as_the_client_has_it(
+    upstream: ReplayServer, before: list[Any]
+) -> None:
+    """The result that the call gets moves the turns after it, and no place of the client's."""
+    upstream.add(Answer.of_json(RESPONSE))
+    upstream.add(Answer.of_json({**RESPONSE, "id": "resp_2", "output": [CALLING]}), times=None)
+    reference = {"type": "item_reference", "id": "msg_1"}
+    last = {**RESPONSES, "previous_response_id": "resp_2", "input": [*before, reference]}
+    bodies = (RESPONSES, RESPONSES, last)
+    *_, answer = talk(upstream, "openai_responses", *(("alice", "responses", body) for body in bodies))
+    place, _, reason = answer.headers["x-crosswalk-dropped"].partition(": ")
+    assert (answer.status_code, place) == (200, f"request.input[{len(before)}]")
+    assert reason.startswith("the API does not continue an answer")
+
+
+SILENT_TURNS = [
+    ("perplexity", "messages", {**MESSAGES, "inference_geo": "us"}, says("Fine.")),
+    ("anthropic", "chat", {**CHAT, "store": False}, Answer.of_json(MESSAGE)),
+]
+
+
+@pytest.mark.parametrize(("provider", "path", "fields", "said"), SILENT_TURNS)
+def test_a_turn_behind_a_silent_one_is_named_as_the_client_has_it(
+    upstream: ReplayServer, provider: str, path: str, fields: dict[str, Any], said: Answer
+) -> None:
+    """The silent one is left out for a server of another form."""
+    silent, late = {"role": "user", "content": []}, {"role": "system", "content": "Late."}
+    upstream.add(said)
+    body = {**fields, "messages": [HI, silent, HI, late, HI]}
+    (answer,) = talk(upstream, provider, ("alice", path, body))
+    assert "request.messages[3]: moved" in answer.headers["x-crosswalk-dropped"]
+
+
 REFERENCE = {"type": "container_reference", "container_id": "kept"}
 CODE = {
     "type": "code_interpreter_call",
