@@ -31,7 +31,14 @@ from crosswalk.types import (
     dump_json,
 )
 from crosswalk_serve.asking import Ask
-from crosswalk_serve.gateway import Conversations, Gateway, StoredConversation, input_items, with_ids
+from crosswalk_serve.gateway import (
+    Conversations,
+    Gateway,
+    StoredConversation,
+    input_items,
+    refuse_lost_items,
+    with_ids,
+)
 from crosswalk_serve.http import BadRequestError, Refusal, failed, id_headers, info_of
 from crosswalk_serve.requests import load_body, read_request
 from crosswalk_serve.routing import Caller
@@ -158,6 +165,7 @@ class _Connection:
         self._gateway.route(self._caller, model)
         kept_state = self._gateway.kept_state
         incoming, own_input = await kept_state.with_items(owner, incoming, self._conversations)
+        refuse_lost_items(incoming)
         for path in incoming.state:
             if path.startswith("input["):
                 raise BadRequestError("names what the gateway does not keep, so it is not prepared", path)

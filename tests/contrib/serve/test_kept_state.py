@@ -198,8 +198,10 @@ def test_an_item_names_only_what_its_key_has_received(
     second = {**first, "input": [HI, named, HI]}
     asked = [(who, "responses", body) for who, body in (("alice", first), ("bob", second), ("alice", second))]
     _, other, mine = talk(upstream, "openai_responses", *asked)
-    assert (other.status_code, mine.status_code) == (400, 200), mine.text
+    is_item = place == "input[1]"
+    assert (other.status_code, mine.status_code) == (404 if is_item else 400, 200), mine.text
     assert other.json()["error"]["param"] == place
+    assert ("Item with id 'kept' not found" in other.json()["error"]["message"]) is is_item
     _, second_sent = upstream.requests
     assert second_sent.json()["input"][1] == named
 
@@ -239,7 +241,7 @@ def test_what_no_server_has_given_is_refused(
     if body.get("thread") == {"type": "create"}:
         is_own = False  # Anthropic's server begins a thread
     (answer,) = talk(upstream, own if is_own else "vllm", ("alice", path, body))
-    assert answer.status_code == 400
+    assert answer.status_code == (404 if isinstance(body.get("input"), list) else 400)
     (name,) = set(body) - {"model", "max_tokens", "messages", "input"} or {"input[0]", "input[1]"} & {
         part.strip(":") for part in answer.json()["error"]["message"].split()
     }
@@ -424,7 +426,7 @@ def test_a_reference_is_the_item_that_the_gateway_stores(upstream: ReplayServer)
             return [one, two, unstored, three, broken, listed, text]
 
     answers = asyncio.run(main())
-    assert [answer.status_code for answer in answers] == [200, 200, 200, 400, 400, 400, 200]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 404, 400, 400, 200]
     assert "input[1]" in answers[3].json()["error"]["message"]
     assert [message.get("content") for message in upstream.requests[1].json()["messages"]] == [
         "Hi",
@@ -462,7 +464,7 @@ def test_an_item_lives_as_long_as_its_answer(upstream: ReplayServer) -> None:
             await asked(input="Hi")
             assert await kept(first, ids) == [200] * (len(ids) + 1)
             await asked(input="Hi")
-            assert await kept(first, ids) == [404, *[400] * len(ids)]
+            assert await kept(first, ids) == [404] * (len(ids) + 1)
 
     asyncio.run(main())
 
@@ -479,7 +481,7 @@ def test_the_items_of_a_deleted_answer_are_deleted(upstream: ReplayServer) -> No
             two_fields = {**RESPONSES, "input": [own], "previous_response_id": one["id"]}
             two = (await client.post("/v1/responses", json=two_fields)).json()
             ids = [one["output"][0]["id"], two["output"][0]["id"], "msg_own"]
-            for expected in ([200, 200, 200], [200, 400, 400]):
+            for expected in ([200, 200, 200], [200, 404, 404]):
                 turns = [[{"type": "item_reference", "id": id}, HI] for id in ids]
                 told = [
                     await client.post("/v1/responses", json={**RESPONSES, "input": one, "store": False})
@@ -900,7 +902,7 @@ def test_an_answer_that_is_not_kept_says_so(
         with pytest.raises(openai.BadRequestError) as raised:
             client.responses.create(**RESPONSES, previous_response_id=first.id)
         named: Any = [{"type": "item_reference", "id": first.output[0].id}]
-        with pytest.raises(openai.BadRequestError, match=r"input\[0\]"):
+        with pytest.raises(openai.NotFoundError, match=r"input\[0\]: Item with id '\w+' not found"):
             client.responses.create(model="tiny", input=named)
     assert raised.value.code == "previous_response_not_found"
     if provider == "vllm":

@@ -116,15 +116,22 @@ def test_a_request_names_items_that_the_gateway_keeps(
 
 @pytest.mark.parametrize("generate", [True, False])
 @pytest.mark.parametrize(
-    ("reference", "param"),
-    [({}, "input[0].id"), ({"id": 5}, "input[0].id"), ({"id": "msg_none"}, "input[0]")],
+    ("reference", "status", "param"),
+    [({}, 400, "input[0].id"), ({"id": 5}, 400, "input[0].id"), ({"id": "msg_none"}, 404, "input[0]")],
 )
 def test_a_wrong_reference_is_refused_by_its_path(
-    gateway: Live, reference: dict[str, Any], param: str, generate: bool
+    gateway: Live, reference: dict[str, Any], status: int, param: str, generate: bool
 ) -> None:
     with socket_to(gateway) as socket:
         (error,) = ask(socket, input=[{"type": "item_reference", **reference}], generate=generate)
-    assert (error["status"], error["error"]["param"]) == (400, param)
+    assert (error["status"], error["error"]["param"]) == (status, param)
+
+
+def test_what_no_gateway_keeps_is_not_prepared(gateway: Live) -> None:
+    image = {"role": "user", "content": [{"type": "input_image", "file_id": "file_1"}]}
+    with socket_to(gateway) as socket:
+        (error,) = ask(socket, input=[image], generate=False)
+    assert (error["status"], error["error"]["param"]) == (400, "input[0].content[0]")
 
 
 def test_a_servers_error_is_an_event_and_the_connection_stays(upstream: ReplayServer, gateway: Live) -> None:
