@@ -128,9 +128,12 @@ def test_a_wrong_reference_is_refused_by_its_path(
 
 
 def test_what_no_gateway_keeps_is_not_prepared(gateway: Live) -> None:
+    """An option that names a server's state is said again with the request that is answered."""
     image = {"role": "user", "content": [{"type": "input_image", "file_id": "file_1"}]}
+    prompt = {"id": "pmpt_1"}
     with socket_to(gateway) as socket:
-        (error,) = ask(socket, input=[image], generate=False)
+        (error,) = ask(socket, input=[image], prompt=prompt, generate=False)
+        assert ask(socket, prompt=prompt, generate=False)[-1]["type"] == "response.completed"
     assert (error["status"], error["error"]["param"]) == (400, "input[0].content[0]")
 
 
