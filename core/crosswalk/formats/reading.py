@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache, lru_cache
-from itertools import chain, count
+from itertools import chain
 from operator import attrgetter, is_
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -324,13 +324,10 @@ class ClientRequest(ChatRequest):
         ]
         if all(silence_flags):
             raise UnsupportedRequestError("the conversation has no content", options=["messages"])
-        turns = tuple(
-            turn for turn, is_silent in zip(self.messages, silence_flags, strict=True) if not is_silent
-        )
-        all_places = self.places or map("messages[{}]".format, count())
-        places = tuple(
-            place for place, is_silent in zip(all_places, silence_flags, strict=False) if not is_silent
-        )
+        kept_numbers = [number for number, is_silent in enumerate(silence_flags) if not is_silent]
+        turns = tuple(self.messages[number] for number in kept_numbers)
+        is_placed = len(self.places) == len(self.messages)
+        places = (self.places[number] if is_placed else f"messages[{number}]" for number in kept_numbers)
         marks = tuple(
             attrs.evolve(mark, after=mark.after - sum(silence_flags[: mark.after]))
             if isinstance(mark.after, int)
@@ -340,7 +337,7 @@ class ClientRequest(ChatRequest):
         )
         added_tools = chain.from_iterable(self.instead.values())
         return altered(
-            self, messages=turns, places=places, cache_marks=marks, tools=(*self.tools, *added_tools)
+            self, messages=turns, places=tuple(places), cache_marks=marks, tools=(*self.tools, *added_tools)
         )
 
     def _refuse_state(self, unread: Unread, target: RequestTable | None) -> None:
