@@ -21,7 +21,7 @@ from crosswalk.convert import (
     original_of,
 )
 from crosswalk.errors import ErrorInfo, ErrorKind
-from crosswalk.formats.writing import form_of_body, pieces_of, source_form
+from crosswalk.formats.writing import form_of_body, pieces_of, response_error, source_form
 from crosswalk.service import EventStream, Incoming, Sent, message_of
 from crosswalk.types import (
     CallKind,
@@ -564,12 +564,17 @@ class Ending:
 
 
 def error_frame(form: WireForm, error: ErrorInfo, number: int = 0) -> bytes:
-    """Return the event of a stream in *form* that reports *error*. In Responses, it is the event *number*."""
+    """Return the event of a stream in *form* that reports *error*. In Responses, it is the event *number*.
+
+    Its code there is one of the API's. Only the server's own code stays as it is.
+    """
     error = worded(form, error)
     event = load_json(error_body(error, form).value)
     if form is WireForm.OPENAI_RESPONSES:
-        details = {"code": error.code or error.kind.value, "message": error.message, "param": None}
-        event = {"type": "error", **details, "sequence_number": number}
+        own_code = None if error.raw is None else error.code
+        details = response_error(error, is_own=False)
+        details["code"] = own_code or details["code"]
+        event = {"type": "error", **details, "param": None, "sequence_number": number}
     return framed(form, event, dump_json(event))
 
 

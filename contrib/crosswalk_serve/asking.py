@@ -43,6 +43,7 @@ from crosswalk_serve.gateway import (
     StoredConversation,
     StoreError,
     input_items,
+    refuse_lost_items,
     request_id,
     with_ids,
 )
@@ -278,6 +279,8 @@ class GatewayExchange(Exchange):
         if route.keeps(self._form):
             keeper = await gateway.kept_state.keeper(self._caller.name, route.servers, incoming_for_server)
             self._route = route = route.at(keeper)
+        elif self._form is WireForm.OPENAI_RESPONSES:
+            refuse_lost_items(incoming)
         request = self._unkept(incoming_for_server.request, route)
         earlier = await self._conversations.before(self._caller.name, incoming.wants.previous_response_id)
         earlier_turns = earlier.turns

@@ -303,7 +303,11 @@ class StoredConversation:
 
     @classmethod
     def of_bytes(cls, stored_bytes: bytes) -> StoredConversation:
-        """What :meth:`to_bytes` gave."""
+        """What :meth:`to_bytes` gave.
+
+        Raises:
+            ValueError, LookupError, TypeError: another version has kept it in another form.
+        """
         document: dict[str, Any] = orjson.loads(stored_bytes)
         turns = tuple(
             from_json(orjson.dumps(turn["response"]), ChatResponse)
@@ -311,9 +315,8 @@ class StoredConversation:
             else from_json(orjson.dumps(turn["message"]), ChatMessage)
             for turn in document["turns"]
         )
-        return cls(
-            turns, base64.b64decode(document["body"]), tuple(load_json(document.get("items", "[]").encode()))
-        )
+        items = tuple({**item, "id": item["id"]} for item in load_json(document["items"].encode()))
+        return cls(turns, base64.b64decode(document["body"]), items)
 
 
 class Documents(Protocol):
@@ -472,13 +475,15 @@ class Conversations:
         return attrs.evolve(conversation, items=conversation.items_with(previous_id))
 
     async def find(self, owner: str | None, id: str) -> StoredConversation | None:
-        """The one called *id* of *owner*, or ``None`` where it has none.
+        """The one called *id* of *owner*, or ``None`` where it has none, or one that only another version can read.
 
         Raises:
             StoreError: the store does not answer.
         """
         document = await self._documents.get(_conversation_name(owner, id))
-        return None if document is None else StoredConversation.of_bytes(document)
+        with suppress(ValueError, LookupError, TypeError):
+            return StoredConversation.of_bytes(document or b"")
+        return None
 
     async def forget(self, owner: str | None, id: str) -> bool:
         """Keep it no longer; whether it was.
@@ -667,7 +672,7 @@ class KeptState:
             candidates = sorted(servers) if keepers is None else keepers
             keepers = [one for one in candidates if await self._has_received(owner, one, id)]
             if not keepers:
-                raise BadRequestError(_UNKNOWN_MESSAGE, path)
+                raise _unknown_name(path, id)
         return keepers[0] if keepers else None
 
     async def turns_for(
@@ -759,7 +764,10 @@ class KeptState:
 
     async def _kept_item(self, owner: str | None, id: str) -> dict[str, Any] | None:
         document = await self._documents.get(_item_name(owner, id))
-        return None if document is None else load_json(document)
+        with suppress(ValueError, LookupError, TypeError):
+            kept_item = load_json(document or b"")
+            return {"answer": kept_item["answer"], "item": dict(kept_item["item"])}
+        return None
 
     async def with_items(
         self, owner: str | None, incoming: Incoming, conversations: Conversations
@@ -770,7 +778,7 @@ class KeptState:
         them. No server hears of an id that the gateway has made up.
 
         Raises:
-            BadRequestError: a reference has no id.
+            BadRequestError: a reference has no id, or an id that the gateway has made up for what it no longer keeps.
             Refusal: the store is unavailable.
         """
         given = incoming.request.said.get("input")
@@ -784,11 +792,31 @@ class KeptState:
                     raise BadRequestError("expected the id of an item", f"{path}.id")
                 kept_item = await self._kept_item(owner, value["id"])
                 item = kept_item["item"] if kept_item else await _listed(owner, value["id"], conversations)
+                if item is None and _LISTED.fullmatch(value["id"]):
+                    raise _unknown_name(path, value["id"])
                 items[int(place[1])] = item or items[int(place[1])]
         sent = [_sent_item(item) if "id" in item else item for item in items]
         if any(map(is_not, sent, given)):
             incoming = with_fields(incoming, input=sent)
         return incoming, items
+
+
+def refuse_lost_items(incoming: Incoming) -> None:
+    """Refuse each reference that is left in *incoming*, a request for servers that keep no items.
+
+    Raises:
+        BadRequestError: there is one.
+    """
+    for path, value in incoming.state.items():
+        if _ITEM.fullmatch(path) and _type_of(value) == _REFERENCE:
+            raise _unknown_name(path, _own_id(value))
+
+
+def _unknown_name(path: str, id: str) -> BadRequestError:
+    """Return the refusal of the *id* at *path* of what nobody keeps. That of an item has the API's words and status."""
+    if _ITEM.fullmatch(path):
+        return BadRequestError(f"Item with id {id!r:.80} not found: {_UNKNOWN_MESSAGE}", path, status=404)
+    return BadRequestError(_UNKNOWN_MESSAGE, path)
 
 
 def _item_name(owner: str | None, id: str) -> str:

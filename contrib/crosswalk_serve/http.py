@@ -24,6 +24,7 @@ from crosswalk.convert.losses import ENVELOPE_KEYS
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.formats.writing import source_form
 from crosswalk.service import UnsupportedRequestError, adaptations_of
+from crosswalk.text import names_credential
 from crosswalk.types import Alternative, ChatResponse, IncompleteReason, SegmentType, dump_json, load_json
 from crosswalk.types.json import step
 from crosswalk.wire import chat, messages, ollama, responses
@@ -115,7 +116,9 @@ class BadRequestError(CrosswalkError, ValueError):
     """
 
     def __init__(self, problem: str, path: str = "", *, status: int = 400) -> None:
-        super().__init__(f"{path}: {problem}" if path else problem)
+        # Where messages are cleaned, what comes after the name of a credential and a colon is taken for its value.
+        shown_path = f"`{path}`" if names_credential(path) else path
+        super().__init__(f"{shown_path}: {problem}" if path else problem)
         self.path = path
         self.problem = problem
         self.status = status

@@ -30,6 +30,7 @@ from crosswalk_serve.gateway import (
     Exchange,
     Gateway,
     log_failure,
+    refuse_lost_items,
     request_id,
 )
 from crosswalk_serve.http import (
@@ -283,6 +284,8 @@ class TokenCounts:
         settled = incoming.without("previous_response_id", "store")
         if route.keeps(self._form):
             route = route.at(await gateway.kept_state.keeper(caller.name, route.servers, settled))
+        elif self._form is WireForm.OPENAI_RESPONSES:
+            refuse_lost_items(settled)
         previous = incoming.wants.previous_response_id
         earlier = (await gateway.conversations.before(caller.name, previous)).turns
         request, count = settled.request, settled.request.instruction_count

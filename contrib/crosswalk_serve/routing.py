@@ -473,10 +473,11 @@ class ModelRoute:
                 options[provider] = {**options.get(provider, {}), **given_options.thawed()}
             fields["provider_options"] = options
         if earlier:
-            count = asked.instruction_count
-            fields["messages"] = (*asked.messages[:count], *earlier, *said_after(earlier, asked))
-            if len(fields["messages"]) == count + len(earlier):  # the last answer goes on
-                fields["places"] = asked.places[:count]
+            count, own_turns = asked.instruction_count, said_after(earlier, asked)
+            fields["messages"] = (*asked.messages[:count], *earlier, *own_turns)
+            own_places = asked.places[count:] if own_turns else ()
+            earlier_places = ["previous_response_id"] * len(earlier)
+            fields["places"] = (*asked.places[:count], *earlier_places, *own_places)
         changed_request = attrs.evolve(asked, **fields) if fields else asked
         return changed_request.for_model(name if self.passes_name else None)
 

@@ -31,7 +31,14 @@ from crosswalk.types import (
     dump_json,
 )
 from crosswalk_serve.asking import Ask
-from crosswalk_serve.gateway import Conversations, Gateway, StoredConversation, input_items, with_ids
+from crosswalk_serve.gateway import (
+    Conversations,
+    Gateway,
+    StoredConversation,
+    input_items,
+    refuse_lost_items,
+    with_ids,
+)
 from crosswalk_serve.http import BadRequestError, Refusal, failed, id_headers, info_of
 from crosswalk_serve.requests import load_body, read_request
 from crosswalk_serve.routing import Caller
@@ -150,16 +157,22 @@ class _Connection:
         """Remember the request in *body* without asking a server, so that the next request may continue it.
 
         Raises:
-            BadRequestError: it is not a valid request.
+            BadRequestError: it is not a valid request, or names what the gateway does not keep.
             Refusal: there is no such model, or no such previous answer.
         """
         incoming = read_request(_FORM, body).without("previous_response_id")
         owner, model = self._caller.name, incoming.request.model
         self._gateway.route(self._caller, model)
+        kept_state = self._gateway.kept_state
+        incoming, own_input = await kept_state.with_items(owner, incoming, self._conversations)
+        refuse_lost_items(incoming)
+        for path in incoming.state:
+            if path.startswith("input["):
+                raise BadRequestError("names what the gateway does not keep, so it is not prepared", path)
         earlier = await self._conversations.before(owner, incoming.wants.previous_response_id)
         own_turns = incoming.request.messages[incoming.request.instruction_count :]
         id = f"resp_{uuid4().hex}"
-        items = with_ids(earlier.items, input_items(incoming.request.said.get("input")), id)
+        items = with_ids(earlier.items, input_items(own_input), id)
         prepared = StoredConversation((*earlier.turns, *own_turns), b"", items)
         await self._conversations.keep(owner, id, prepared, store=False)
         empty_response = ChatResponse(

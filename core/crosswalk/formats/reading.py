@@ -119,7 +119,8 @@ class ClientRequest(ChatRequest):
             toolset of an MCP server has an empty entry.
         servers: the known servers of answers, by the id of the answer.
         alone: the place of each result without a call before it, and the message that tells it, by the ``id()`` of its turn.
-        places: the place of each turn of the client's body, or empty if it is that of the turn itself.
+        places: the place of each turn in the client's body, or empty if it is that of the turn itself. The place of an
+            earlier turn, which the gateway has kept, is the id that names its answer.
     """
 
     form: WireForm
@@ -183,19 +184,20 @@ class ClientRequest(ChatRequest):
         http_request = self._built_by(build)
         if self.headers:
             http_request = self._with_headers(http_request)
-        adaptations = (*http_request.adaptations, *self.notes)
-        if not adaptations:
-            return http_request
-        return altered(http_request, adaptations=tuple(map(self._at_client, adaptations)))
+        return http_request.adapted(*self.notes) if self.notes else http_request
 
-    def _at_client(self, adaptation: Adaptation) -> Adaptation:
-        """Return *adaptation*, with a turn named as in the client's request. Earlier turns are those of a kept answer."""
-        match = _MESSAGE.fullmatch(adaptation.field)
-        if not match or adaptation.refuses or not self.places:
-            return adaptation
-        earlier = ["previous_response_id"] * (len(self.messages) - len(self.places))
-        places = (*self.places[: self.instruction_count], *earlier, *self.places[self.instruction_count :])
-        return attrs.evolve(adaptation, field=places[int(match[1])])
+    def _at_client(self, http_request: HTTPRequest) -> HTTPRequest:
+        """Return *http_request*, which is made of the turns here, with each turn named by its place in the client's body."""
+
+        def placed(adaptation: Adaptation) -> Adaptation:
+            match = _MESSAGE.fullmatch(adaptation.field)
+            if not match or adaptation.refuses:
+                return adaptation
+            return attrs.evolve(adaptation, field=self.places[int(match[1])])
+
+        if len(self.places) != len(self.messages) or not http_request.adaptations:
+            return http_request
+        return altered(http_request, adaptations=tuple(map(placed, http_request.adaptations)))
 
     def _with_headers(self, http_request: HTTPRequest) -> HTTPRequest:
         """Return *http_request* with the options of the client's headers, if the server speaks the client's form."""
@@ -224,7 +226,10 @@ class ClientRequest(ChatRequest):
             return self._with_results_told()._built_for_other(build)
         return self._built_for_other(build)
 
-    def _built_for_other(self, build: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+    def _built_for_other(self, build_turns: Callable[[ChatRequest], HTTPRequest]) -> HTTPRequest:
+        def build(request: ClientRequest) -> HTTPRequest:
+            return request._at_client(build_turns(request))
+
         request = self
         if (self.unread or self.instead) and not self._is_own(frame := build(_unchanged(self))):
             request = self._without_silence(table_of(frame))
@@ -318,9 +323,10 @@ class ClientRequest(ChatRequest):
         ]
         if all(silence_flags):
             raise UnsupportedRequestError("the conversation has no content", options=["messages"])
-        turns = tuple(
-            turn for turn, is_silent in zip(self.messages, silence_flags, strict=True) if not is_silent
-        )
+        kept_numbers = [number for number, is_silent in enumerate(silence_flags) if not is_silent]
+        turns = tuple(self.messages[number] for number in kept_numbers)
+        is_placed = len(self.places) == len(self.messages)
+        places = (self.places[number] if is_placed else f"messages[{number}]" for number in kept_numbers)
         marks = tuple(
             attrs.evolve(mark, after=mark.after - sum(silence_flags[: mark.after]))
             if isinstance(mark.after, int)
@@ -329,7 +335,9 @@ class ClientRequest(ChatRequest):
             if not (isinstance(mark.after, int) and silence_flags[mark.after])
         )
         added_tools = chain.from_iterable(self.instead.values())
-        return altered(self, messages=turns, cache_marks=marks, tools=(*self.tools, *added_tools))
+        return altered(
+            self, messages=turns, places=tuple(places), cache_marks=marks, tools=(*self.tools, *added_tools)
+        )
 
     def _refuse_state(self, unread: Unread, target: RequestTable | None) -> None:
         for one in _state_in(self.form.key, self.said, unread):
@@ -340,7 +348,7 @@ class ClientRequest(ChatRequest):
             )
 
     def _translated(
-        self, http_request: HTTPRequest, build: Callable[[ChatRequest], HTTPRequest]
+        self, http_request: HTTPRequest, build: Callable[[ClientRequest], HTTPRequest]
     ) -> HTTPRequest:
         """Return the options for an API of another form, in its own words, as far as it has them."""
         if not self.unread:
@@ -466,9 +474,10 @@ class ClientRequest(ChatRequest):
                 name: value for name, value in sent_options.items() if name != "include_usage"
             }
         earlier_adaptations = {(one.field, one.reason) for one in earlier_http_request.adaptations}
-        new_adaptations = (
+        new_adaptations = [
             one for one in http_request.adaptations if (one.field, one.reason) not in earlier_adaptations
-        )
+        ]
+        placed_adaptations = self._at_client(altered(http_request, adaptations=new_adaptations)).adaptations
         unsigned = self.unsigned
         if (self.known or self.notes) and self.form is WireForm.ANTHROPIC:  # as for what the client has sent
             body, found = without_unsigned(body, ("", None))
@@ -478,7 +487,7 @@ class ClientRequest(ChatRequest):
         told = (
             place for place in self.told if place.partition("[")[0] in written_names and place not in back
         )
-        adaptations = (*new_adaptations, *unsigned_drops, *map(_told_at, told))
+        adaptations = (*placed_adaptations, *unsigned_drops, *map(_told_at, told))
         http_request = attrs.evolve(http_request, body=body, adaptations=adaptations)
         return self._with_unread(http_request, [one for one in self.unread if one.place[0] in written_names])
 
@@ -592,7 +601,7 @@ _STAND_IN_MESSAGES: Final = (ChatMessage.user("-"),)
 """Stands for a conversation that goes on as the client sent it."""
 
 
-def _unchanged(request: ChatRequest) -> ChatRequest:
+def _unchanged(request: T) -> T:
     """Return *request* with a stand-in for its conversation."""
     return altered(request, messages=_STAND_IN_MESSAGES, cache_marks=())
 

@@ -517,9 +517,15 @@ def content_of(item: Fields, name: str) -> str | list[ContentPart] | None:
 
 
 def wants_of(body: Fields) -> Wants:
-    """Return what the request in *body* asks of the gateway."""
+    """Return what the request in *body* asks of the gateway.
+
+    Raises:
+        FieldError: it continues two conversations.
+    """
     store, background = body.is_flag("store"), body.is_flag("background")
     previous, user = body.is_text("previous_response_id"), body.is_text("user")
+    if previous is not None and body.look("conversation") is not None:
+        body.refuse("cannot be used in conjunction with `conversation`", "previous_response_id")
     return Wants(
         include_usage=True,
         store=store,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain, count
 from types import MappingProxyType
@@ -18,6 +18,7 @@ from crosswalk.plugin.hooks import CallIds
 from crosswalk.plugin.registry import Mapper, Registry, registry as default_registry
 from crosswalk.request import (
     Adaptation,
+    AdaptationKind,
     ChatRequest,
     HTTPRequest,
     NamedTool,
@@ -646,12 +647,13 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     request = _with_declared_arguments(request)
     sorted_request = request
     part_adaptations: tuple[Adaptation, ...] = ()
+    numbers: Sequence[int | None] = ()
     is_plain = are_texts(request.messages)
     if not is_plain:
         sorted_request, part_adaptations = with_own_parts(
             request, info.way_back, is_official=is_official, takes_media=takes_media
         )
-        request = naming_provider(with_whole_rounds, sorted_request, mapper.provider)
+        request, numbers = naming_provider(with_whole_rounds, sorted_request, mapper.provider)
         if info.call_ids is not None:
             request = altered(request, messages=with_fitting_ids(request.messages, info.call_ids))
     foreign_tools = [tool for tool in request.hosted_tools if tool.kind not in info.hosted_tools]
@@ -660,7 +662,7 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
         request = altered(request, hosted_tools=known_tools)
     if request.tools and not info.way_back.takes_custom_calls:
         request = altered(request, tools=tuple(tool.as_function() for tool in request.tools))
-    http_request = built(request, mapper)
+    http_request = _with_numbers(built(request, mapper), numbers)
     http_request = naming_provider(partial(with_extra_options, http_request), request, mapper.provider)
     tool_adaptations = [
         Adaptation.dropped(option, f"the API runs no {tool.kind}", asked=tool.kind, refuses=True)
@@ -676,6 +678,21 @@ def _fitted(request: ChatRequest, mapper: Mapper, *, is_official: bool, takes_me
     )
 
 
+def _with_numbers(http_request: HTTPRequest, numbers: Sequence[int | None]) -> HTTPRequest:
+    """Return *http_request*, whose plugin names turns by their positions in *numbers*, with the numbers there."""
+
+    def numbered(adaptation: Adaptation) -> Adaptation:
+        match = _TURN.match(adaptation.field)
+        number = None if match is None or adaptation.kind is AdaptationKind.ADDED else numbers[int(match[1])]
+        rest = adaptation.field[match.end() :] if match else ""
+        return adaptation if number is None else attrs.evolve(adaptation, field=f"messages[{number}]{rest}")
+
+    if not numbers or not http_request.adaptations:
+        return http_request
+    return attrs.evolve(http_request, adaptations=tuple(map(numbered, http_request.adaptations)))
+
+
+_TURN: Final = re.compile(r"messages\[(\d+)\]")
 _INSIDE: Mapping[str | None, str] = MappingProxyType(
     {kind: tool.inside for tools in CLIENT_TOOLS.values() for kind, tool in tools.items() if tool.inside}
 )

@@ -323,10 +323,10 @@ class _Round:
     results: dict[str, tuple[int, ChatMessage]] = attrs.field(factory=dict)
 
 
-def with_whole_rounds(request: ChatRequest) -> ChatRequest:
-    """Return *request* with each result behind the answer that called for it.
+def with_whole_rounds(request: ChatRequest) -> tuple[ChatRequest, Sequence[int | None]]:
+    """Return *request* with each result behind the answer that called for it, and the former number of each turn.
 
-    A call without a result gets one that declares it not run, if the conversation went on.
+    A call without a result gets one that declares it not run, if the conversation went on. It has no former number.
 
     Raises:
         UnsupportedRequestError: the conversation is empty, or it is unclear which call a result answers: a result without
@@ -335,7 +335,7 @@ def with_whole_rounds(request: ChatRequest) -> ChatRequest:
     messages = [message_of(turn) for turn in request.messages]
     if all(message.role is not Role.TOOL and not message.tool_calls for message in messages):
         if any(isinstance(turn, ChatResponse) or content_parts(turn) for turn in request.messages):
-            return request
+            return request, range(len(messages))
         raise _refused("a conversation without content")
     options = {**request.extra_options, **request.provider_options.get(request.provider or "", {})}
     rounds = _rounds(request.messages, messages, is_elsewhere=not _STORED_TURN_OPTIONS.isdisjoint(options))
@@ -350,9 +350,9 @@ def with_whole_rounds(request: ChatRequest) -> ChatRequest:
         places += [one.place, *(position for position, _ in one.results.values()), *[None] * len(not_run)]
         turns += [one.turn, *(result for _, result in one.results.values()), *not_run]
     if places == list(range(len(messages))):
-        return request
+        return request, places
     marks = [_moved(mark, places, len(messages)) for mark in request.cache_marks]
-    return altered(request, messages=tuple(turns), cache_marks=tuple(marks))
+    return altered(request, messages=tuple(turns), cache_marks=tuple(marks)), places
 
 
 def _rounds(turns: Sequence[Turn], said: Iterable[ChatMessage], *, is_elsewhere: bool) -> list[_Round]:

@@ -10,6 +10,7 @@ import pytest
 
 from crosswalk import ChatResponse, ErrorInfo, StreamEvent, normalize, normalize_stream
 from crosswalk.convert import WireForm
+from crosswalk.formats.tables import TABLES
 from crosswalk.service import UnsupportedRequestError
 from crosswalk.types import ResponseDelta, StreamEventType
 from crosswalk_serve.answers import StreamWriter, whole
@@ -258,3 +259,34 @@ def test_a_new_field_reaches_a_client_of_the_same_dialect(
 
 def _usage(form: WireForm) -> dict[str, Any]:
     return {"stream_options": {"include_usage": True}} if form is WireForm.OPENAI_CHAT else {}
+
+
+NAMES = (
+    "pageToken",
+    "nextPageToken",
+    "page_token",
+    "max_tokens",
+    "tokenizer",
+    "api_key",
+    "tools[0].headers.Authorization",
+)
+"""Names that look like those of secrets, besides those in the tables."""
+
+
+@pytest.mark.parametrize("form", WireForm)
+def test_a_refusal_reaches_the_client_whatever_the_name_of_its_place(form: WireForm) -> None:
+    """What a message quotes is hidden all the same."""
+    table_paths = [row.path.replace("[]", "[0]") for table in TABLES.values() for row in table.rows]
+    problem = "names no model of this list"
+    for path in dict.fromkeys((*NAMES, *table_paths)):
+        errors = (
+            BadRequestError(problem, path),
+            UnsupportedRequestError(f"it cannot express {path} ({problem})", options=[path]),
+        )
+        for error in errors:
+            body, status = failed(form, info_of(error), "r1")
+            assert status == 400
+            assert problem in body.decode(), path
+            assert "<secret>" not in body.decode(), path
+    body, _ = failed(form, info_of(BadRequestError("pageToken: hunter2, Bearer hunter2", "pageToken")), "r1")
+    assert b"hunter2" not in body

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import httpx2
 import pytest
 from fakeredis import FakeAsyncRedis, FakeServer
 
+from contrib_serve import asking, config_of
 from crosswalk import normalize
+from crosswalk.testing.replay import ReplayServer
 from crosswalk.types import ChatMessage, ChatResponse
+from crosswalk_serve import create_app
 from crosswalk_serve.config import Store
 from crosswalk_serve.gateway import (
     Conversations,
@@ -134,3 +138,47 @@ def test_redis_forgets_and_may_be_away() -> None:
 def test_bytes_are_read_back() -> None:
     whole = StoredConversation((HI, answer()), b"\xff")
     assert StoredConversation.of_bytes(whole.to_bytes()).body == b"\xff"
+
+
+OLD_DOCUMENTS = {
+    "another form": b'{"answer": "resp_1", "item": []}',
+    "no object": b'["resp_1"]',
+    "no JSON": b"\x80\x04",
+    "turns of another version": b'{"turns": [{"message": {"crosswalk": 99}}], "body": "", "items": "[]"}',
+    "items without ids": b'{"turns": [], "body": "", "items": "[{}]"}',
+    "no items": b'{"turns": [], "body": ""}',
+}
+
+
+@pytest.mark.parametrize("form", OLD_DOCUMENTS)
+def test_what_another_version_has_stored_is_not_found(upstream: ReplayServer, form: str) -> None:
+    """Clients are told so in the API's words: then they send the whole conversation."""
+
+    class OldDocuments(MemoryDocuments):
+        async def get(self, name: str) -> bytes | None:
+            return OLD_DOCUMENTS[form]
+
+    app = create_app(config_of(upstream))
+    gateway = app.state.gateway
+    documents = OldDocuments(Store())
+    gateway.conversations, gateway.kept_state = Conversations(documents), KeptState(documents, documents)
+    hi = {"role": "user", "content": "Hi"}
+    reference = {"type": "item_reference", "id": "msg_1"}
+
+    async def main() -> list[httpx2.Response]:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            return [
+                await client.get("/v1/responses/resp_1"),
+                await client.delete("/v1/responses/resp_1"),
+                await client.get("/v1/responses/resp_1/input_items"),
+                await client.post(
+                    "/v1/responses", json={"model": "tiny", "input": "Hi", "previous_response_id": "resp_1"}
+                ),
+                await client.post("/v1/responses", json={"model": "tiny", "input": [hi, reference]}),
+            ]
+
+    *pages, continued, referring = asyncio.run(main())
+    assert {page.status_code for page in pages} == {404}
+    assert (continued.status_code, continued.json()["error"]["code"]) == (400, "previous_response_not_found")
+    assert referring.status_code == 404
+    assert "Item with id 'msg_1' not found" in referring.json()["error"]["message"]

@@ -15,7 +15,7 @@ import pytest
 from starlette.applications import Starlette
 
 from contrib_serve import HI, asking, config_of, says, streams
-from crosswalk.testing.exchange import Reset
+from crosswalk.testing.exchange import Reset, Stall
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve import asking as asking_module, create_app
 from crosswalk_serve.config import Config, KeyHash
@@ -145,6 +145,7 @@ def test_an_estimate_is_called_one(upstream: ReplayServer, capsys: pytest.Captur
         Answer.failure(500),
         Answer.failure(503),
         "reset",
+        "timeout",
     ],
     ids=str,
 )
@@ -154,13 +155,14 @@ def test_what_no_server_has_counted_has_no_cost(
     if isinstance(answer, Answer):
         upstream.add(answer)
     else:
-        upstream.add(says(), Reset())
-    models = f"tiny: {{provider: vllm, base_url: '{upstream.url}', {PRICE}}}"
+        upstream.add(says(), Stall() if answer == "timeout" else Reset())
+    limit = "timeouts: {total: 0.05}, " if answer == "timeout" else ""
+    models = f"tiny: {{provider: vllm, base_url: '{upstream.url}', {limit}{PRICE}}}"
     app = create_app(config_of(upstream, "costs: true", models))
 
     async def main() -> None:
         (chat,) = await ask(app, HI)
-        assert chat.status_code >= 500
+        assert chat.status_code == 504 if answer == "timeout" else chat.status_code >= 500
         assert "x-crosswalk-cost-usd" not in chat.headers
         await app.state.gateway.aclose()
 

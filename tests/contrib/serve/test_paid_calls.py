@@ -15,12 +15,14 @@ import openai
 import pytest
 
 from contrib_serve import HI, live, says
-from crosswalk.testing.exchange import Cut, Fault, Reset
+from crosswalk.testing.exchange import Cut, Fault, Garbage, Reset
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk_serve.config import Config, KeyHash, read_config
 
 KEY = "cw-alice-0123456789abcdefghij"
 AT_ONCE = "initial_seconds: 0, max_seconds: 0"
+TWO_LENGTHS = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx"
+LONG_HEAD = b"HTTP/1.1 200 OK\r\nX: " + b"y" * 3_000_000 + b"\r\n\r\n"
 PAGE = Answer((b"<html>",), headers={"content-type": "text/html"})
 OVERLOADED = Answer.of_events([{"error": {"message": "busy", "code": 503}}])
 
@@ -28,6 +30,8 @@ MAY_BE_PAID: list[tuple[Answer, list[Fault]]] = [
     (says(), [Reset()]),
     (says(), [Reset(after_bytes=9)]),
     (says(), [Cut(after_bytes=9)]),
+    (says(), [Garbage(data=TWO_LENGTHS)]),
+    (says(), [Garbage(data=LONG_HEAD)]),
     (PAGE, []),
     (OVERLOADED, []),
     *((Answer.failure(status), []) for status in (408, 500, 504)),

@@ -9,13 +9,14 @@ from typing import Any
 import attrs
 import orjson
 import pytest
+from openai.types.responses import ResponseError, ResponseErrorEvent
 
 from contrib_serve import ABOUT, USAGE, asking, config_of, says, streams
 from crosswalk import normalize_stream
 from crosswalk.convert import WireForm, convert_stream
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.service import Sent
-from crosswalk.testing.exchange import Garbage
+from crosswalk.testing.exchange import Cut, Garbage
 from crosswalk.testing.replay import Answer, ReplayServer
 from crosswalk.types import dump_json
 from crosswalk_serve import create_app
@@ -254,6 +255,25 @@ def test_an_error_in_the_stream_is_written_by_the_gateway(
     assert b"rack 7" not in last
     assert b"[DONE]" not in last
     assert last.startswith(b"event: error\n") is path.startswith(("/v1/messages", "/v1/responses"))
+
+
+BROKEN_STREAMS: list[tuple[list[dict[str, Any]], list[Garbage | Cut], str]] = [
+    (RESPONSES[:4], [], "server_error"),
+    (RESPONSES, [Cut(after_events=3)], "server_error"),
+    (RESPONSES, [Garbage(after_events=4, data=b"data: [7]\n\n")], "server_error"),
+]
+
+
+@pytest.mark.parametrize(("events", "faults", "code"), BROKEN_STREAMS, ids=["no end", "cut", "garbage"])
+def test_a_broken_stream_of_responses_ends_with_a_code_of_the_api(
+    upstream: ReplayServer, events: list[dict[str, Any]], faults: list[Garbage | Cut], code: str
+) -> None:
+    path = "/v1/responses"
+    upstream.add(sends(path, events), *faults)
+    last = posted(at(upstream, path), path).strip().split(b"\n\n")[-1]
+    event = ResponseErrorEvent.model_validate(orjson.loads(last.partition(b"data: ")[2]), strict=True)
+    assert event.code == code
+    ResponseError.model_validate({"code": event.code, "message": event.message}, strict=True)
 
 
 def test_an_event_that_cannot_be_read_does_not_go_out(upstream: ReplayServer) -> None:

@@ -90,6 +90,7 @@ WRONG: list[tuple[WireForm, dict[str, Any], str, str]] = [
     (CHAT, {"stream": "yes"}, "stream", "must be a boolean"),
     (CHAT, {"n": "two"}, "n", "must be a whole number"),
     (CHAT, {"x" * 99: 1, "stream": 1}, "stream", "must be a boolean"),
+    (RESPONSES, {"previous_response_id": "resp_1", "conversation": "kept"}, "previous_response_id", "cannot be used in conjunction with `conversation`"),
     (COMPLETIONS, {"prompt": ["a", "b", "c"]}, "prompt", "holds 3 texts: send a request for each"),
     (COMPLETIONS, {"prompt": [1, 2]}, "prompt", "must be a text, not numbers of tokens"),
     (COMPLETIONS, {"prompt": [[1, 2], [3]]}, "prompt", "must be a text, not numbers of tokens"),

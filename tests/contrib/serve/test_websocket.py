@@ -99,6 +99,44 @@ def test_a_mistake_is_an_event(gateway: Live, message: str | bytes, status: int,
     assert (error["status"], error["error"]["param"]) == (status, param)
 
 
+@pytest.mark.parametrize("generate", [True, False])
+def test_a_request_names_items_that_the_gateway_keeps(
+    upstream: ReplayServer, gateway: Live, generate: bool
+) -> None:
+    """So does one that is prepared: the request after it continues with the item."""
+    upstream.add(streams("Hello")).add(streams("Fine")).add(streams("Well"))
+    with socket_to(gateway) as socket:
+        (item,) = ask(socket, store=True)[-1]["response"]["output"]
+        reference = {"type": "item_reference", "id": item["id"]}
+        named = ask(socket, input=[{"role": "user", "content": "Hi"}, reference], generate=generate)[-1]
+        ask(socket, input="And?", previous_response_id=named["response"]["id"])
+    told = [one["content"] for one in upstream.requests[-1].json()["messages"]]
+    assert told == ["Hi", "Hello", *(["Fine"] if generate else []), "And?"]
+
+
+@pytest.mark.parametrize("generate", [True, False])
+@pytest.mark.parametrize(
+    ("reference", "status", "param"),
+    [({}, 400, "input[0].id"), ({"id": 5}, 400, "input[0].id"), ({"id": "msg_none"}, 404, "input[0]")],
+)
+def test_a_wrong_reference_is_refused_by_its_path(
+    gateway: Live, reference: dict[str, Any], status: int, param: str, generate: bool
+) -> None:
+    with socket_to(gateway) as socket:
+        (error,) = ask(socket, input=[{"type": "item_reference", **reference}], generate=generate)
+    assert (error["status"], error["error"]["param"]) == (status, param)
+
+
+def test_what_no_gateway_keeps_is_not_prepared(gateway: Live) -> None:
+    """An option that names a server's state is said again with the request that is answered."""
+    image = {"role": "user", "content": [{"type": "input_image", "file_id": "file_1"}]}
+    prompt = {"id": "pmpt_1"}
+    with socket_to(gateway) as socket:
+        (error,) = ask(socket, input=[image], prompt=prompt, generate=False)
+        assert ask(socket, prompt=prompt, generate=False)[-1]["type"] == "response.completed"
+    assert (error["status"], error["error"]["param"]) == (400, "input[0].content[0]")
+
+
 def test_a_servers_error_is_an_event_and_the_connection_stays(upstream: ReplayServer, gateway: Live) -> None:
     upstream.add(Answer.failure(429, retry_after=7)).add(streams("Hello"))
     with socket_to(gateway) as socket:
