@@ -424,6 +424,9 @@ def _prepare(config: Config) -> None:
     """
     gc.freeze()  # loaded objects stay
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
+    # No line of the log shows the place in the code, or the thread, and it takes long to look for them.
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     is_json = config.log.format == "json"
     if config.log.requests:
         _log.setLevel(logging.INFO)
