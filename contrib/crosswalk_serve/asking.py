@@ -283,7 +283,7 @@ class GatewayExchange(Exchange):
         earlier_turns = earlier.turns
         self._asked_turns = (*earlier_turns, *request.messages)
         turns = (*earlier_turns, *said_after(earlier_turns, request))
-        self._carried = attrs.evolve(earlier, turns=turns)
+        self._carried = StoredConversation(turns, earlier.body, earlier.items)
         turns, giving_servers = await gateway.kept_state.turns_for(
             self._caller.name, route.servers, self._asked_turns
         )

@@ -436,13 +436,18 @@ class Reply:
 
         The first sign is the head of the stream. Formats without a sign for it get the head alone.
         """
-        self._sent_at = asyncio.get_running_loop().time()
-        task = asyncio.create_task(self._keep_alive(seconds))
+        loop, tasks = asyncio.get_running_loop(), list[asyncio.Task[None]]()
+        self._sent_at = loop.time()
+        timer = loop.call_later(seconds, lambda: tasks.append(loop.create_task(self._keep_alive(seconds))))
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)  # the next piece reports a client that left
+            timer.cancel()
+            for task in tasks:
+                task.cancel()
+                await asyncio.gather(
+                    task, return_exceptions=True
+                )  # the next piece reports a client that left
 
     async def _keep_alive(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
