@@ -599,7 +599,6 @@ def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
         losses: those of the report of the conversion, without the harmless ones.
         response: the converted answer.
     """
-    form = source_form(response)
     names: list[str] = []
     answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
     for answer in answers:
@@ -607,7 +606,7 @@ def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
             names.append(f"finish_reason: {str(answer.raw_finish_reason)[:60]!r} is unknown")
     for loss in losses:
         if loss.path != "usage.reasoning_tokens":  # they are among those of the answer
-            names += _names(loss.path, response, form)
+            names += _names(loss.path, response, source_form(response))
     return names
 
 

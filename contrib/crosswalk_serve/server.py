@@ -88,7 +88,9 @@ class _Parser:
         self._parser = parser
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._parser, name)
+        method = getattr(self._parser, name)
+        setattr(self, name, method)  # several requests ask for each
+        return method
 
     def feed_data(self, data: bytes) -> None:
         """Parse *data*."""
