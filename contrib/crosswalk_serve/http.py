@@ -445,9 +445,8 @@ class Reply:
             timer.cancel()
             for task in tasks:
                 task.cancel()
-                await asyncio.gather(
-                    task, return_exceptions=True
-                )  # the next piece reports a client that left
+                # The next piece reports a client that left.
+                await asyncio.gather(task, return_exceptions=True)
 
     async def _keep_alive(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
