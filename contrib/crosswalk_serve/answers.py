@@ -518,8 +518,7 @@ class Relay:
         kind = event.get("type")
         is_changed = self._alias is not None and rename(event, self._alias)
         is_changed |= type(kind) is str and kind in self._words and reword(event, self._words)
-        if self._previous_id is not None:
-            is_changed |= name_previous(event.get("response"), self._previous_id)
+        is_changed |= name_previous(event.get("response"), self._previous_id)
         if kind in _ENDS and type(event.get("response")) is dict:
             self.ending = Ending(event)
         if event.get("error") or kind in _ERRORS:
