@@ -423,6 +423,8 @@ _USUAL_KEYS: Final = frozenset(
 """The members of a chunk that holds nothing but counts."""
 _BROKEN_OFF_ERROR: Final = ErrorInfo(ErrorKind.SERVER, "the answer broke off", retryable=True)
 _FAILED: Final = "response.failed"
+_ERRORS: Final = ("error", _FAILED)
+"""The events that report the end of a stream by an error."""
 _ENDS: Final = ("response.completed", "response.incomplete", _FAILED)
 """The events of Responses with the answer as far as it came."""
 _USAGE_ON_REQUEST_FORMS: Final = (WireForm.OPENAI_CHAT, WireForm.OPENAI_COMPLETIONS)
@@ -513,11 +515,13 @@ class Relay:
             return framed(self._form, {}, data)
         number = event.get("sequence_number")
         self._event_number = number if type(number) is int else self._event_number
-        is_changed = rename(event, self._alias) | reword(event, self._words)
+        kind = event.get("type")
+        is_changed = self._alias is not None and rename(event, self._alias)
+        is_changed |= type(kind) is str and kind in self._words and reword(event, self._words)
         is_changed |= name_previous(event.get("response"), self._previous_id)
-        if event.get("type") in _ENDS and type(event.get("response")) is dict:
+        if kind in _ENDS and type(event.get("response")) is dict:
             self.ending = Ending(event)
-        if _is_error(event):
+        if event.get("error") or kind in _ERRORS:
             self._error_frames.append(framed(self._form, event, data))
             return b""
         if may_hold_usage and event.get("usage") is not None:
@@ -582,15 +586,12 @@ def framed(form: WireForm, event: dict[str, Any], data: bytes) -> bytes:
     """Return the text *data* of *event* with the framing of *form*."""
     if media_type(form) == "application/x-ndjson":
         return data.replace(b"\n", b" ") + b"\n"
-    lines = b"".join(b"data: " + line + b"\n" for line in data.splitlines())
+    lines = b"data: %b\n" % data
+    if b"\n" in data or b"\r" in data:
+        lines = b"".join(b"data: %b\n" % line for line in data.splitlines())
     kind = event.get("type") if form in _FORMS_WITH_EVENT_NAMES else None
     name = f"event: {kind}\n".encode() if type(kind) is str and kind.isprintable() else b""
     return name + lines + b"\n"
-
-
-def _is_error(event: dict[str, Any]) -> bool:
-    """Return whether *event* reports the end of a stream by an error."""
-    return bool(event.get("error")) or event.get("type") in ("error", _FAILED)
 
 
 class StreamWriter:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from operator import is_not
 from time import perf_counter
 from typing import Any, Final
-from uuid import uuid4
 
 import attrs
 from starlette.requests import ClientDisconnect, Request
@@ -22,6 +21,7 @@ from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedR
 from crosswalk.service.endpoint import is_paid, is_unstarted
 from crosswalk.service.setup import PreparedRequest
 from crosswalk.types import ChatMessage, ChatResponse, Segment, StreamEventType
+from crosswalk.types.values import new_id
 from crosswalk.wire.options import Fields
 from crosswalk_serve.answers import (
     Relay,
@@ -173,7 +173,7 @@ class GatewayExchange(Exchange):
         self._unsettled_response: ChatResponse | None = None  # a server has answered, and nobody has counted
         self._writer: StreamWriter | Relay | None = None  # set once a stream has begun
         self._may_repeat = True  # the client: no server can have charged for its request
-        self.reply = Reply(form, str(uuid4()), send)
+        self.reply = Reply(form, new_id(), send)
 
     async def run(self) -> None:
         """Answer the request.
@@ -246,7 +246,7 @@ class GatewayExchange(Exchange):
         if lane is None:
             return None
         self._route, self._service = route, service
-        return lane.take(body, fields)
+        return lane.incoming, lane.take(body, fields)
 
     async def _on_whole_way(
         self, fields: Fields, key: bytes | None, interruptible: Interruptible
@@ -286,7 +286,7 @@ class GatewayExchange(Exchange):
         earlier_turns = earlier.turns
         self._asked_turns = (*earlier_turns, *request.messages)
         turns = (*earlier_turns, *said_after(earlier_turns, request))
-        self._carried = attrs.evolve(earlier, turns=turns)
+        self._carried = StoredConversation(turns, earlier.body, earlier.items)
         turns, giving_servers = await gateway.kept_state.turns_for(
             self._caller.name, route.servers, self._asked_turns
         )
@@ -619,7 +619,7 @@ class GatewayExchange(Exchange):
                 "dropped": self.reply.dropped,
             }
             if gateway.config.log.exchange_requests:
-                record_fields["request"] = self._incoming.request.said
+                record_fields["request"] = {**self._fields.given, **self._incoming.request.said}
             gateway.exchanges.add(response, record_fields, route.services[0][0].redact)
         stored_answer = loaded(body, mends=True) if body is not None and self._is_kept else {}
         id, is_stored = stored_answer.get("id"), False

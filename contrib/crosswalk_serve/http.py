@@ -439,13 +439,17 @@ class Reply:
 
         The first sign is the head of the stream. Formats without a sign for it get the head alone.
         """
-        self._sent_at = asyncio.get_running_loop().time()
-        task = asyncio.create_task(self._keep_alive(seconds))
+        loop, tasks = asyncio.get_running_loop(), list[asyncio.Task[None]]()
+        self._sent_at = loop.time()
+        timer = loop.call_later(seconds, lambda: tasks.append(loop.create_task(self._keep_alive(seconds))))
         try:
             yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)  # the next piece reports a client that left
+            timer.cancel()
+            for task in tasks:
+                task.cancel()
+                # The next piece reports a client that left.
+                await asyncio.gather(task, return_exceptions=True)
 
     async def _keep_alive(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
@@ -597,7 +601,6 @@ def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
         losses: those of the report of the conversion, without the harmless ones.
         response: the converted answer.
     """
-    form = source_form(response)
     names: list[str] = []
     answers: tuple[ChatResponse | Alternative, ...] = (response, *response.alternatives)
     for answer in answers:
@@ -605,7 +608,7 @@ def dropped_fields(losses: Iterable[Loss], response: ChatResponse) -> list[str]:
             names.append(f"finish_reason: {str(answer.raw_finish_reason)[:60]!r} is unknown")
     for loss in losses:
         if loss.path != "usage.reasoning_tokens":  # they are among those of the answer
-            names += _names(loss.path, response, form)
+            names += _names(loss.path, response, source_form(response))
     return names
 
 

@@ -452,7 +452,8 @@ class Seals:
     def of(self, response: ChatResponse, form: WireForm) -> Segment | None:
         """Return the part with the seal of *response* for a client of *form*, or ``None`` if it holds nothing opaque."""
         is_plain = all(
-            one.type in (SegmentType.TEXT, SegmentType.TOOL_CALL) and not one.metadata.keys() - {"id", "name"}
+            one.type in (SegmentType.TEXT, SegmentType.TOOL_CALL)
+            and not (one.metadata and one.metadata.keys() - {"id", "name"})
             for one in response.segments
         )
         if form not in _SEAL_FIELDS or is_plain or response.error_info is not None:

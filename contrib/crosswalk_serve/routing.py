@@ -41,7 +41,7 @@ from crosswalk.service import (
     message_of,
 )
 from crosswalk.service.model_fit import facts_of, match_of
-from crosswalk.service.setup import PreparedRequest
+from crosswalk.service.setup import Prepared, PreparedRequest
 from crosswalk.types import (
     Alternative,
     ChatMessage,
@@ -666,7 +666,8 @@ class Lane:
                 route.foreign_forms.add(incoming.form)
             return None
         asked, texts = incoming.request, (ChatMessage.user("-"),)
-        read = altered(asked, messages=texts, said={}, asked=altered(asked.asked, messages=texts))
+        said = {name: value for name, value in fields.items() if name != _CONVERSATIONS[incoming.form]}
+        read = altered(asked, messages=texts, said=said, asked=altered(asked.asked, messages=texts))
         bare = {
             number: altered(one, built=altered(one.built, body={}), content=b"")
             for number, one in prepared.items()
@@ -674,14 +675,13 @@ class Lane:
         request = altered(request, messages=texts, prepared=(bare, {}))
         return cls(altered(incoming, request=read), request, {n: one or {} for n, one in changes.items()})
 
-    def take(self, body: bytes, fields: Mapping[str, Any]) -> tuple[Incoming, PreparedRequest]:
-        """Return the request with the *fields* in *body*, as it was read, and for the service."""
+    def take(self, body: bytes, fields: Mapping[str, Any]) -> PreparedRequest:
+        """Return the request with the *fields* in *body* for the service."""
         prepared = {
-            number: altered(one, content=_content(body, fields, self.changes[number]))
+            number: Prepared(one.built, _content(body, fields, self.changes[number]), one.url, one.headers)
             for number, one in self.request.prepared[0].items()
         }
-        read = altered(self.incoming, request=altered(self.incoming.request, said=fields))
-        return read, altered(self.request, prepared=(prepared, {}))
+        return altered(self.request, prepared=(prepared, {}))
 
 
 def _speaks(built: HTTPRequest, form: WireForm) -> bool:

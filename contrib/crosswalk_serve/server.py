@@ -88,7 +88,9 @@ class _Parser:
         self._parser = parser
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._parser, name)
+        method = getattr(self._parser, name)
+        setattr(self, name, method)  # several requests ask for each
+        return method
 
     def feed_data(self, data: bytes) -> None:
         """Parse *data*."""
@@ -424,6 +426,9 @@ def _prepare(config: Config) -> None:
     """
     gc.freeze()  # loaded objects stay
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
+    # No line of the log shows the place in the code, or the thread, and it takes long to look for them.
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     is_json = config.log.format == "json"
     if config.log.requests:
         _log.setLevel(logging.INFO)

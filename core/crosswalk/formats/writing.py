@@ -389,9 +389,10 @@ _ITEM_ID, _BLOCK_ID = "ws_", "srvtoolu_"
 def search_item(piece: Piece) -> Event | None:
     """Return *piece*, the call of a web search in Messages, as the item that begins, or ``None`` if it is another piece."""
     call = piece.metadata
+    if (call.get("type"), call.get("name")) != ("server_tool_use", "web_search"):
+        return None
     query, id = (as_json_object(piece.text) or {}).get("query"), call.get("id")
-    is_search = (call.get("type"), call.get("name")) == ("server_tool_use", "web_search")
-    if not (is_search and isinstance(query, str) and isinstance(id, str)):
+    if not (isinstance(query, str) and isinstance(id, str)):
         return None
     own_id = id.removeprefix(_BLOCK_ID)
     id = own_id if own_id.startswith(_ITEM_ID) else f"{_ITEM_ID}{id}"
@@ -412,11 +413,13 @@ def search_pieces(piece: Piece) -> list[Piece]:
 
     The list is empty for other items. A client requires the title and the encrypted content of a page, so they are empty.
     """
-    item, action = piece.metadata, as_json_object(piece.text) or {}
+    item = piece.metadata
+    if item.get("type") != "web_search_call":
+        return []
+    action = as_json_object(piece.text) or {}
     queries = [action.get("query"), *(action.get("queries") or ())]
     query, id = next((query for query in queries if isinstance(query, str)), None), item.get("id")
-    is_search = (item.get("type"), action.get("type")) == ("web_search_call", "search")
-    if not (is_search and query is not None and isinstance(id, str)):
+    if not (action.get("type") == "search" and query is not None and isinstance(id, str)):
         return []
     own_id = id.removeprefix(_ITEM_ID)
     id = own_id if own_id.startswith(_BLOCK_ID) else f"{messages.FOREIGN_SEARCH}{own_id}"

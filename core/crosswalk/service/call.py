@@ -884,7 +884,7 @@ class EventStream(AsyncIterator[StreamEvent]):
 
     def _created(self) -> StreamEvent:
         event_type = StreamEventType.RETRIED if self._was_shown else StreamEventType.CREATED
-        return StreamEvent(event_type, attempts=self._attempts)
+        return unchecked(StreamEvent, event_type=event_type, attempts=tuple(self._attempts))
 
     def _error_response(self) -> AttemptFailure | None:
         """Return the failure that the server itself reported, or ``None`` for an answer."""

@@ -979,7 +979,8 @@ def _connector(context: ssl.SSLContext, loop: asyncio.AbstractEventLoop) -> aioh
                 if wait.is_new or not _CAN_POLL or not _is_readable(connection):
                     break
                 connection.close()  # its server has ended it, which the event loop has not seen yet
-            self._known.add(connection.protocol)
+            if wait.is_new:
+                self._known.add(connection.protocol)
             return connection
 
     return Connector(

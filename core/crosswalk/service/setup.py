@@ -341,8 +341,9 @@ def ids_in(value: Any) -> Iterator[str]:
 def kept_ids(answer: ChatResponse) -> Iterator[str]:
     """Return the ids of what the server of *answer* keeps with it."""
     extensions = answer.metadata.extensions
-    for name in (name for name in KEPT_FIELDS if name in extensions):
-        yield from ids_in(extensions[name])
+    for name in extensions:
+        if name in KEPT_FIELDS:
+            yield from ids_in(extensions[name])
     for metadata, kind in (
         (segment.metadata, segment.type) for segment in answer.segments if segment.metadata
     ):

@@ -337,6 +337,7 @@ class UsageDetails:
 
 
 _DETAIL_NAMES: Final = tuple(field.name for field in attrs.fields(UsageDetails))
+_DETAIL_SET: Final = frozenset(_DETAIL_NAMES)
 _counts: Final = attrgetter(*_DETAIL_NAMES)
 UsageDetails.EMPTY = UsageDetails()
 
@@ -483,7 +484,8 @@ class UsageInfo:
 
     def to_openai(self) -> dict[str, Any]:
         """Return the counts in OpenAI's nested form, without details that are not known."""
-        return counts_at({**OPENAI_COUNTS, **OPENAI_COUNT_PATHS}, self)
+        has_details = self.details is not UsageDetails.EMPTY
+        return counts_at({**OPENAI_COUNTS, **OPENAI_COUNT_PATHS} if has_details else OPENAI_COUNTS, self)
 
     def __str__(self) -> str:
         counts = (self.prompt_tokens, self.completion_tokens, self.total_tokens)
@@ -529,7 +531,7 @@ def counts_at(paths: Mapping[str, str], usage: UsageInfo, **other_counts: int | 
         count = (
             other_counts[name]
             if name in other_counts
-            else getattr(usage.details if name in _DETAIL_NAMES else usage, name)
+            else getattr(usage.details if name in _DETAIL_SET else usage, name)
         )
         if count is not None:
             *groups, leaf = path.split(".")

@@ -227,22 +227,17 @@ def _setters(cls: Any) -> tuple[Callable[[Any, Any], None], ...]:
 
 
 @functools.cache
-def _is_slotted(cls: Any) -> bool:
-    """Whether the fields of an attrs class are slots."""
-    return all(hasattr(getattr(cls, name, None), "__set__") for name in _defaults(cls))
+def _parts(cls: Any) -> tuple[Callable[[Any], tuple[Any, ...]], dict[str, int], tuple[Any, ...]] | None:
+    """What copies a value of an attrs class, or ``None`` if its fields are not slots.
 
-
-@functools.cache
-def _positions(cls: Any) -> dict[str, int]:
-    """The position of each field of an attrs class."""
-    return {name: position for position, name in enumerate(_defaults(cls))}
-
-
-@functools.cache
-def _getter(cls: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """The function that gets all fields of an attrs class, in their order, the last one twice: there are two at least."""
+    The first gets all fields, in their order, the last one twice: there are two at least. Then the position of each, and
+    the functions that set them.
+    """
     names = [*_defaults(cls)]
-    return attrgetter(*names, names[-1])
+    if not all(hasattr(getattr(cls, name, None), "__set__") for name in names):
+        return None
+    positions = {name: position for position, name in enumerate(names)}
+    return attrgetter(*names, names[-1]), positions, _setters(cls)
 
 
 def unchecked(cls: type[T], **fields: Any) -> T:
@@ -277,13 +272,15 @@ def altered(value: T, **changes: Any) -> T:
     """Return a copy of the frozen *value* with *changes*, which need no check. ``attrs.evolve`` checks everything again."""
     cls: Any = type(value)
     copy: T = _new(cls)
-    if not _is_slotted(cls):
+    parts = _parts(cls)
+    if parts is None:
         copy.__dict__.update(value.__dict__, **changes)
         return copy
-    fields = [*_getter(cls)(value)]
+    getter, positions, setters = parts
+    fields = [*getter(value)]
     for name, field in changes.items():
-        fields[_positions(cls)[name]] = field
-    any(map(call, _setters(cls), repeat(copy), fields))
+        fields[positions[name]] = field
+    any(map(call, setters, repeat(copy), fields))
     return copy
 
 
