@@ -169,9 +169,7 @@ _TAKEN: Final = ("holder", "key", "said", "state")
 
 
 def _are_tables(row: FieldRow, _: object, tables: Any) -> None:
-    _check_map(
-        f"inside, of the row {row.place!r},", tables, FieldTable, "{'say': FieldTable({'text': TEXT})}"
-    )
+    check_map(f"inside, of the row {row.place!r},", tables, FieldTable, "{'say': FieldTable({'text': TEXT})}")
 
 
 @attrs.frozen(eq=False)
@@ -229,7 +227,7 @@ class FieldTable:
     """
 
     def __init__(self, rows: Mapping[str, FieldRow], at: str | tuple[str, ...] = "") -> None:
-        _check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
+        check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
         for path in rows:
             if not _PATH.fullmatch(path):
                 raise ValueError(f"{path!r} is no path of a row, as in 'output[].text' or 'rows[][2]'")
@@ -314,7 +312,7 @@ def _is_gone(value: Any) -> bool:
     return value is None
 
 
-def _check_map(name: str, known: Any, kind: type, example: str) -> None:
+def check_map(name: str, known: Any, kind: type, example: str) -> None:
     """Raise a TypeError unless *known* is a mapping of strings to values of *kind*, as in *example*."""
     form = f"{name} gives a {kind.__name__} for each text, as in {example}, not"
     if not isinstance(known, Mapping):
@@ -555,7 +553,7 @@ class TableDialect:
             raise TypeError(
                 f"fields is a FieldTable, as in FieldTable({{'text': TEXT}}), not {type(fields).__name__}"
             )
-        _check_map("finish_reasons", self.finish_reasons, FinishReason, "{'done': FinishReason.STOP}")
+        check_map("finish_reasons", self.finish_reasons, FinishReason, "{'done': FinishReason.STOP}")
         if not isinstance(marks, tuple) or not all(isinstance(mark, str) for mark in marks):
             raise TypeError(f"marks is a tuple of strings, as in ('said.by',), not {str(marks)[:40]!r}")
         return ProviderInfo.of(self)

@@ -28,6 +28,7 @@ from crosswalk.mapping.fields import (
     Level,
     Said,
     Take,
+    check_map,
     count,
     has_mark,
     level_of,
@@ -504,6 +505,16 @@ class OpenAIChatDialect:
             NATIVE_KEY: FieldRow("finish_reason", _take_native_end),
         }
     )
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Check the rows of a subclass.
+
+        Raises:
+            TypeError: one of them is no :class:`FieldRow`.
+        """
+        super().__init_subclass__(**arguments)
+        for name in ("event_rows", "choice_rows", "part_rows"):
+            check_map(f"{cls.__name__}.{name}", getattr(cls, name), FieldRow, "{'musing': REASONING}")
 
     @property
     def logprob_paths(self) -> dict[str, LogprobReader]:

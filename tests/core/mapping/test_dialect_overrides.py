@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -217,6 +218,23 @@ def test_a_row_more_reads_a_key_of_the_servers_own(is_stream: bool) -> None:
             response = normalize(body(part), "mine", registry=registry_of(WithRows()))
         assert (response.reasoning, response.text, response.refusal) == expected
         assert "choices" not in response.metadata.extensions
+
+
+@pytest.mark.parametrize("name", ["event_rows", "choice_rows", "part_rows"])
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ({"musing": "reasoning"}, "str for 'musing'"),
+        ({7: REASONING}, "FieldRow for '7'"),
+        ([REASONING], "list"),
+    ],
+    ids=["word", "number", "list"],
+)
+def test_rows_of_another_type_are_named_with_their_class_and_form(name: str, rows: Any, found: str) -> None:
+    own_rows = {**getattr(OpenAIChatDialect, name), **rows} if isinstance(rows, dict) else rows
+    form = f"Wrong.{name} gives a FieldRow for each text, as in {{'musing': REASONING}}, not {found}"
+    with pytest.raises(TypeError, match=re.escape(form)):
+        type("Wrong", (OpenAIChatDialect,), {name: own_rows})
 
 
 def test_choices_of_any_number_of_shapes_are_read_alike() -> None:
