@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
-from inspect import signature
+from inspect import getmembers_static, signature
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
@@ -587,3 +588,39 @@ class TableDialect:
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo | None:
         """See the hook ``map_error``. By default the general rules read an error."""
+
+
+def stated_rows(dialect: Any) -> list[Mapping[str, FieldRow]]:
+    """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes, or in a mapping there.
+    Where types have tables of their own inside a row, there are rows for each type.
+
+    A dialect that reads without a table may state the same facts as mappings of rows, or by a method ``stated_rows`` as
+    :meth:`OpenAIChatDialect.stated_rows`.
+    """
+    own_rows = getattr(dialect, "stated_rows", None)
+    values = [value for _, value in getmembers_static(dialect)]
+    tables = values if own_rows is None else [value for value in values if isinstance(value, FieldTable)]
+    return [rows for value in tables for rows in _rows_in(value)] + list(own_rows() if own_rows else ())
+
+
+def _rows_in(value: Any) -> Iterator[Mapping[str, FieldRow]]:
+    """Yield the rows of *value*: a table, a mapping of rows, or a mapping of either by type. None of anything else."""
+    if isinstance(value, FieldTable):
+        yield from _by_type(value.rows)
+    elif isinstance(value, Mapping):
+        rows = {path: row for path, row in value.items() if isinstance(row, FieldRow)}
+        yield from (rows,) if rows else chain.from_iterable(map(_rows_in, value.values()))
+
+
+def _by_type(rows: Mapping[str, FieldRow]) -> Iterator[Mapping[str, FieldRow]]:
+    """Yield *rows* with those inside one of them, once for each type, or just *rows* if no row has tables inside."""
+    inner = [
+        (path, inner)
+        for path, row in rows.items()
+        for table in row.inside.values()
+        for inner in _by_type(table.rows)
+    ]
+    for path, inner_rows in inner:
+        yield {**rows, **{f"{path}.{inner_path}": row for inner_path, row in inner_rows.items()}}
+    if not inner:
+        yield rows

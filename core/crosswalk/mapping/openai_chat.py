@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from functools import cached_property
-from inspect import getmembers_static
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -24,7 +23,6 @@ from crosswalk.mapping.fields import (
     REFUSAL,
     TEXT,
     FieldRow,
-    FieldTable,
     Level,
     Said,
     Take,
@@ -846,6 +844,19 @@ class OpenAIChatDialect:
         counts = self.count_paths.accept(usage)
         return counted(counts, state, look_at_cost(usage, self.cost_currency) if usage else None)
 
+    def stated_rows(self) -> Iterable[Mapping[str, FieldRow]]:
+        """Return the rows of whole events: for messages, for deltas, and for texts if ``/v1/completions`` is an endpoint."""
+        counts = {
+            f"usage.{path}": count(name) for name, paths in self.count_paths.paths.items() for path in paths
+        }
+        end = {path: row for path, row in self.choice_rows.items() if path != "text"}
+        said = [
+            {**{f"{part}.{path}": row for path, row in self.part_rows.items()}, **end}
+            for part in ("message", "delta")
+        ] + [dict(self.choice_rows)] * ("/v1/completions" in self.endpoints)
+        for rows in said:
+            yield {**self.event_rows, **{f"choices[].{path}": row for path, row in rows.items()}, **counts}
+
     @cached_property
     def count_paths(self) -> CountPaths:
         """Where the usage object has its counts, as the attributes of this class say it."""
@@ -889,51 +900,3 @@ class OpenAIChatDialect:
 _building = later("crosswalk.service.building")
 _NO_CHOICES: Final[Set[int]] = frozenset()
 _INDEX_KEYS = {"index"}
-
-
-def stated_rows(dialect: object) -> list[Mapping[str, FieldRow]]:
-    """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes, or in a mapping there.
-    Where types have tables of their own inside a row, there are rows for each type.
-
-    A dialect that reads without a table may state the same facts as mappings of rows. Those of an
-    :class:`OpenAIChatDialect` are a mapping for its messages, one for its deltas, and one for the texts of
-    ``/v1/completions`` if that is one of its endpoints.
-    """
-    if not isinstance(dialect, OpenAIChatDialect):
-        return [rows for _, value in getmembers_static(dialect) for rows in _rows_in(value)]
-    stated = [table.rows for _, table in getmembers_static(dialect) if isinstance(table, FieldTable)]
-    counts = {
-        f"usage.{path}": count(name) for name, paths in dialect.count_paths.paths.items() for path in paths
-    }
-    end = {path: row for path, row in dialect.choice_rows.items() if path != "text"}
-    said = [
-        {**{f"{part}.{path}": row for path, row in dialect.part_rows.items()}, **end}
-        for part in ("message", "delta")
-    ] + [dict(dialect.choice_rows)] * ("/v1/completions" in dialect.endpoints)
-    for rows in said:
-        choice = {f"choices[].{path}": row for path, row in rows.items()}
-        stated.append({**dialect.event_rows, **choice, **counts})
-    return stated
-
-
-def _rows_in(value: Any) -> Iterator[Mapping[str, FieldRow]]:
-    """Yield the rows of *value*: a table, a mapping of rows, or a mapping of either by type. None of anything else."""
-    if isinstance(value, FieldTable):
-        yield from _by_type(value.rows)
-    elif isinstance(value, Mapping):
-        rows = {path: row for path, row in value.items() if isinstance(row, FieldRow)}
-        yield from (rows,) if rows else chain.from_iterable(map(_rows_in, value.values()))
-
-
-def _by_type(rows: Mapping[str, FieldRow]) -> Iterator[Mapping[str, FieldRow]]:
-    """Yield *rows* with those inside one of them, once for each type, or just *rows* if no row has tables inside."""
-    inner = [
-        (path, inner)
-        for path, row in rows.items()
-        for table in row.inside.values()
-        for inner in _by_type(table.rows)
-    ]
-    for path, inner_rows in inner:
-        yield {**rows, **{f"{path}.{inner_path}": row for inner_path, row in inner_rows.items()}}
-    if not inner:
-        yield rows
