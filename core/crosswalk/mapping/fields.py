@@ -97,13 +97,8 @@ class Said:
         calls: its tool calls, or fragments of them.
         finish: its finish word, ``""`` for an end without a word, or ``None`` if the answer goes on.
         deltas: other deltas, such as those of segments, between its calls and its end.
-        first: deltas before its text, such as reasoning in an order with other values.
-        last: deltas after its end. They are asked for when its end has been said.
         error: the first error. It is raised when all the rest has been read.
-        dialect: the dialect with the rows that read it, or ``None``.
         choice: the number of its choice.
-        whole: whether it is a whole message, not a piece of one.
-        asked: the last function of several keys, which took all of them.
     """
 
     text: str | None = None
@@ -111,19 +106,16 @@ class Said:
     refusal: str | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
     finish: str | None = None
-    last: Iterable[ResponseDelta] = ()
     error: MappingError | None = None
-    asked: object = None
+    choice: int = 0
 
-    def __init__(self, dialect: Any = None, choice: int = 0, whole: bool = True) -> None:
-        self.dialect, self.choice, self.whole = dialect, choice, whole
-        self.first: list[ResponseDelta] = []
+    def __init__(self) -> None:
         self.calls: list[ToolCallDelta] = []
         self.deltas: list[ResponseDelta] = []
 
     def speak(self) -> Iterable[ResponseDelta]:
         """Return the deltas in the canonical order, whatever the order in the event. The error is raised after them."""
-        deltas = self.first
+        deltas: list[ResponseDelta] = []
         text, reasoning, refusal = self.text or None, self.reasoning or None, self.refusal or None
         if refusal or self.logprobs:
             deltas.append(
@@ -143,13 +135,12 @@ class Said:
             deltas += self.deltas
         if self.finish is not None:
             deltas.append(ended(self.finish, choice=self.choice))
-        return deltas if self.last == () and self.error is None else self._speak_on(deltas)
+        return deltas if self.error is None else _and_raise(deltas, self.error)
 
-    def _speak_on(self, deltas: list[ResponseDelta]) -> Iterator[ResponseDelta]:
-        yield from deltas
-        yield from self.last
-        if self.error is not None:
-            raise self.error
+
+def _and_raise(deltas: Iterable[ResponseDelta], error: MappingError) -> Iterator[ResponseDelta]:
+    yield from deltas
+    raise error
 
 
 Take: TypeAlias = Callable[[dict[str, Any], str, Any, MappingState], object]

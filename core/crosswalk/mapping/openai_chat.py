@@ -68,6 +68,47 @@ from crosswalk.wire.chat import SPEECH
 if TYPE_CHECKING:
     from crosswalk.request import ChatRequest, HTTPRequest
 
+# -------------------------------------------------------------------------------- chat said
+# What a choice of OpenAI's dialect says beside the canonical order, for the rows that its look-alikes add.
+
+
+class ChatSaid(Said):
+    """What a choice says, or an event apart from its choices.
+
+    Attributes:
+        dialect: the dialect with the rows that read it.
+        whole: whether it is a whole message, not a piece of one.
+        first: deltas before its text, such as reasoning in an order with other values.
+        last: deltas after its end. They are asked for when its end has been said.
+        asked: the last function of several keys, which took all of them.
+    """
+
+    last: Iterable[ResponseDelta] = ()
+    asked: object = None
+
+    def __init__(self, dialect: OpenAIChatDialect, choice: int = 0, whole: bool = True) -> None:
+        self.dialect, self.choice, self.whole = dialect, choice, whole
+        self.first: list[ResponseDelta] = []
+        self.calls: list[ToolCallDelta] = []
+        self.deltas: list[ResponseDelta] = []
+
+    def speak_first(self) -> list[ResponseDelta]:
+        """Return the first deltas and all others before the end."""
+        finish, error = self.finish, self.error
+        self.finish = self.error = None
+        deltas = [*self.first, *self.speak()]
+        self.finish, self.error = finish, error
+        return deltas
+
+    def speak_last(self) -> Iterator[ResponseDelta]:
+        """Yield the end and the last deltas. The error is raised after them."""
+        if self.finish is not None:
+            yield ended(self.finish, choice=self.choice)
+        yield from self.last
+        if self.error is not None:
+            raise self.error
+
+
 # --------------------------------------------------------------------------- native finish
 # The finish word of the provider behind an aggregator, if the aggregator's own word is less exact.
 
@@ -76,7 +117,7 @@ NATIVE_KEY: Final = "native_finish_reason"
 """The keys of the word in OpenRouter's answers and in services in front of it."""
 
 
-def _take_native_end(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_native_end(choice: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Say the end of *choice* in its native word, unless the word that was read is as exact.
 
     The native word stays, and reaches the extensions.
@@ -87,7 +128,7 @@ def _take_native_end(choice: dict[str, Any], key: str, said: Said, state: Mappin
 
 
 def _native_end(
-    word: str, choice: dict[str, Any], said: Said, state: MappingState
+    word: str, choice: dict[str, Any], said: ChatSaid, state: MappingState
 ) -> Iterator[ResponseDelta]:
     reason = said.dialect.finish_reasons.get(word) or _meaning(word, said.dialect.speaks)
     end = state.ends.get(said.choice)
@@ -329,7 +370,7 @@ def _move(usage: dict[str, Any], old_path: str, new_path: str) -> None:
 # :class:`OpenAIChatDialect` and overrides what differs.
 
 
-def _take_reasoning(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_reasoning(part: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     if said.reasoning is None:
         reasoning = said.dialect.reasoning(part, said.choice, state)
         if reasoning is not None and type(reasoning) is not str:
@@ -344,14 +385,14 @@ def take_content(part: dict[str, Any], key: str, said: Said, state: MappingState
         said.refusal = take_string(part, "refusal")  # of the content's parts
 
 
-def _take_logprobs(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_logprobs(choice: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     logprobs = said.dialect.logprobs(choice, said.text)
     if logprobs is not None and type(logprobs) is not tuple:
         raise _gave(said, "logprobs", logprobs, "a tuple or None", state)
     said.logprobs = logprobs
 
 
-def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_calls(part: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     if said.asked is _take_calls:
         return
     said.asked = _take_calls
@@ -361,7 +402,7 @@ def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState)
         said.calls.append(call)
 
 
-def _take_segments(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_segments(part: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     for segment in said.dialect.segments(part, said.choice, state):
         if type(segment) is not Segment:
             raise _gave(said, "segments", segment, "Segment", state)
@@ -380,7 +421,7 @@ _METHODS: Final[Mapping[str, Take]] = {
 """The functions of rows that ask a method of the dialect."""
 
 
-def _gave(said: Said, method: str, value: object, expected_type: str, state: MappingState) -> PluginError:
+def _gave(said: ChatSaid, method: str, value: object, expected_type: str, state: MappingState) -> PluginError:
     """Return the error of an override that returned *value*, at its origin instead of in a later delta."""
     cause = f"{type(said.dialect).__qualname__}.{method} gave {type(value).__name__}, not {expected_type}"
     return PluginError(f"provider {state.provider!r}: {cause}", plugin=state.provider)
@@ -432,9 +473,9 @@ class OpenAIChatDialect:
         names: see ``ProviderInfo``.
         style: the differences of the server's requests from OpenAI's, as arguments of an ``OpenAIChatStyle``.
         errors: what the vendor says of its errors, or ``None`` if the general rules suffice.
-        event_rows: the rows of an event, by key, except its choices and counts. Their first deltas come before those of the
-            choices, and their last ones after them.
-        choice_rows: the rows of a choice.
+        event_rows: the rows of an event, by key, except its choices and counts. What they say comes before the choices, but
+            for an end, the last deltas and an error, which come after them.
+        choice_rows: the rows of a choice. Their functions get a :class:`ChatSaid`, as those of all three.
         part_rows: the rows of its message or delta, which are asked before.
     """
 
@@ -542,12 +583,12 @@ class OpenAIChatDialect:
         """See the hook ``map_delta``."""
         if type(event) is not dict:
             event = require_object(event)
-        told: Said | None = None
+        told: ChatSaid | None = None
         event_keys, event_level = self._event_level
         if event_keys and not event_keys.isdisjoint(event):
-            told = Said(self)
+            told = ChatSaid(self)
             read_rows(event_level, event, told, state)
-            yield from told.first
+            yield from told.speak_first()
         kind = event.get("object")
         if kind == "":
             del event["object"]  # as Azure's chunks of verdicts have it, with an empty id
@@ -606,7 +647,7 @@ class OpenAIChatDialect:
         if bare_count and bare_count == len(choices):
             del event["choices"]  # as in most events: only the index of the text remains
         if told is not None:
-            yield from told.last
+            yield from told.speak_last()
         if type_error is not None:
             raise type_error
 
@@ -664,7 +705,7 @@ class OpenAIChatDialect:
     def _read_choice(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """See :meth:`choice_deltas`. It reads at once, and makes a :class:`Said` only if a row's function is asked."""
+        """See :meth:`choice_deltas`. It reads at once, and makes a :class:`ChatSaid` only if a row's function is asked."""
         shape = (*part, None, *choice)
         words: dict[str, Any] = {}
         told = None
@@ -679,7 +720,7 @@ class OpenAIChatDialect:
                 holder.pop(key, None)  # unless an earlier row has taken it
             elif take is not None:
                 if told is None:
-                    told = Said(self, index, whole)
+                    told = ChatSaid(self, index, whole)
                     told.__dict__.update(words)
                     words = told.__dict__
                 try:
@@ -687,10 +728,11 @@ class OpenAIChatDialect:
                 except MappingError as error:  # what is beside it is as valid
                     told.error = told.error or error
         if told is None and "refusal" in words:
-            told = Said(self, index, whole)
+            told = ChatSaid(self, index, whole)
             told.__dict__.update(words)
         if told is not None:
-            return told.speak()
+            is_plain = told.last == () and not told.first
+            return told.speak() if is_plain else chain(told.speak_first(), told.speak_last())
         text, reasoning = words.get("text"), words.get("reasoning")
         deltas = [said(text, reasoning, choice=index)] if text or reasoning else []
         if "finish" in words:
