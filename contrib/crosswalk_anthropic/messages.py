@@ -223,6 +223,8 @@ def _take_call(block: dict[str, Any], key: str, said: MessageSaid, state: Mappin
     """Take a call. The next request repeats its extra fields. Its id may be that of another call."""
     message = said.message
     said.deltas.append(message.call(message.current, block, state))
+    if not block:
+        return
     id_field = {"id": block.pop("id")} if "id" in block else {}
     metadata = {name: value for name, value in take_whole(block).items() if value is not None}
     block.update(id_field)

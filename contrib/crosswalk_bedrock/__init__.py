@@ -466,11 +466,12 @@ class _Message:
         has_metadata: whether the metadata after its end, with the usage, has arrived.
     """
 
+    event = Event("body", {})
+    has_begun = False
+    has_metadata = False
+
     def __init__(self) -> None:
-        self.event = Event("body", {})
         self.blocks = ContentBlocks()
-        self.has_begun = False
-        self.has_metadata = False
 
     def begin(self) -> None:
         if self.has_begun:
@@ -576,7 +577,7 @@ class Bedrock:
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
         message = state.own(_Message)
-        message.event = Event.of(require_object(event), state.event_name)
+        message.event = Event.of(event if type(event) is dict else require_object(event), state.event_name)
         payload, blocks = message.event.payload, message.blocks
         if message.event.kind == "contentBlockDelta":
             block = blocks.at(payload)

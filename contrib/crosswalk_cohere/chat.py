@@ -305,7 +305,8 @@ class ChatDialect(FinishWords):
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of *event*."""
-        event, progress = require_object(event), state.own(_Progress)
+        event = event if type(event) is dict else require_object(event)
+        progress = state.own(_Progress)
         kind = progress.kind = take_string(event, "type")
         if kind in (None, "error") and is_error(event):
             yield take_error(event, cohere_error(None, event))

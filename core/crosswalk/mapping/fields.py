@@ -79,7 +79,11 @@ def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[st
     Raises:
         WireTypeError: it is something else.
     """
-    if type(function.get(key)) is dict:
+    value = function.get(key)
+    if type(value) is str:
+        del function[key]
+        return value, False
+    if type(value) is dict:
         return dump_json(function.pop(key)).decode(), True
     return take_string(function, key), False
 
@@ -258,8 +262,9 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        is_readable = self._has_places and isinstance(event, list)
-        self.read(event if is_readable else require_object(event), event_said, state)
+        if type(event) is not dict and not (self._has_places and isinstance(event, list)):
+            event = require_object(event)
+        self.read(event, event_said, state)
         return event_said.speak()
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:

@@ -806,7 +806,8 @@ class OpenAIChatDialect:
         self, part: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> Iterator[ToolCallDelta]:
         """The tool calls, or fragments of them, of a message or delta."""
-        legacy_call = take_object(part, "function_call")
+        has_legacy_call = part.get("function_call") is not None
+        legacy_call = take_object(part, "function_call") if has_legacy_call else None
         calls = take_objects(part, "tool_calls")
         are_full = all(calls)
         for call in calls:
@@ -822,8 +823,13 @@ class OpenAIChatDialect:
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> ToolCallDelta:
         """One tool call, or a fragment of one."""
-        take_same(call, "type", "function")
-        function = take_object(call, "function")
+        function = call.get("function")
+        if call.get("type") == "function":
+            del call["type"]
+        else:
+            take_same(call, "type", None)
+        if not function or type(function) is not dict:
+            function = take_object(call, "function")
         kind = CallKind.CUSTOM if not function and "custom" in call else None
         if kind is not None:
             function = take_object(call, "custom") or {}
