@@ -262,9 +262,8 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        if type(event) is not dict and not (self._has_places and isinstance(event, list)):
-            event = require_object(event)
-        self.read(event, event_said, state)
+        is_readable = type(event) is dict or (self._has_places and isinstance(event, list))
+        self.read(event if is_readable else require_object(event), event_said, state)
         return event_said.speak()
 
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
