@@ -224,7 +224,8 @@ def _take_call(block: dict[str, Any], key: str, said: MessageSaid, state: Mappin
     message = said.message
     said.deltas.append(message.call(message.current, block, state))
     id_field = {"id": block.pop("id")} if "id" in block else {}
-    metadata = {name: value for name, value in take_whole(block).items() if value is not None}
+    fields = take_whole(block) if block else {}
+    metadata = {name: value for name, value in fields.items() if value is not None} if fields else {}
     block.update(id_field)
     if metadata:
         said.deltas.append(message.insert(Segment(SegmentType.TOOL_CALL, "", metadata)))

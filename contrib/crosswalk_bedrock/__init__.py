@@ -7,13 +7,15 @@ format of the model's vendor, so the vendor's provider reads them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import attrs
 
 from crosswalk.plugins import (
+    ID,
+    MODEL,
     Access,
     BatchFile,
     Block,
@@ -54,6 +56,7 @@ from crosswalk.plugins import (
     look_at_count,
     requests_of,
     require_object,
+    same,
     take_end,
     take_object,
     take_objects,
@@ -319,8 +322,8 @@ _PIECE = {
     "image": FieldRow("segments", _show_image),
 }
 BLOCK = FieldTable(_WHOLE, at="output.message.content[]")
-START = FieldTable(_STARTED, at=("contentBlockStart.start", "start"))
-PIECE = FieldTable(_PIECE, at=("contentBlockDelta.delta", "delta"))
+START = FieldTable(_STARTED, at="contentBlockStart.start")
+PIECE = FieldTable(_PIECE, at="contentBlockDelta.delta")
 _BLOCK_KEYS = {*_WHOLE, "citation"}
 """What a block, or a piece of one, may hold; one that holds nothing of it is new."""
 
@@ -463,11 +466,12 @@ class _Message:
         has_metadata: whether the metadata after its end, with the usage, has arrived.
     """
 
+    event = Event("body", {})
+    has_begun = False
+    has_metadata = False
+
     def __init__(self) -> None:
-        self.event = Event("body", {})
         self.blocks = ContentBlocks()
-        self.has_begun = False
-        self.has_metadata = False
 
     def begin(self) -> None:
         if self.has_begun:
@@ -475,8 +479,33 @@ class _Message:
         self.has_begun = True
 
 
+_ABOUT: Final = {
+    "usage.totalTokens": count("total_tokens"),
+    "metrics.latencyMs": FieldRow("request_duration", None),
+    "trace.promptRouter.invokedModelId": MODEL,
+    "trace.guardrail": FieldRow("segments", None),
+    "ResponseMetadata.RequestId": ID,
+    "$metadata.requestId": ID,
+}
+_END: Final = FieldRow("finish_reason", None)
+_ROLE: Final = same("assistant")
+
+
 class Bedrock:
-    """The hooks for Converse and ConverseStream."""
+    """The hooks for Converse and ConverseStream.
+
+    Attributes:
+        rows: what code reads beside the tables, in a body and in a stream.
+    """
+
+    rows: ClassVar[Mapping[str, Mapping[str, FieldRow]]] = {
+        "body": {"output.message.role": _ROLE, "stopReason": _END, **_ABOUT},
+        "stream": {
+            "messageStart.role": _ROLE,
+            "messageStop.stopReason": _END,
+            **{f"metadata.{path}": row for path, row in _ABOUT.items()},
+        },
+    }
 
     build_request = staticmethod(requests_of("crosswalk_bedrock.requests"))
     map_error = staticmethod(hookimpl(bedrock_error))
@@ -548,7 +577,7 @@ class Bedrock:
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``."""
         message = state.own(_Message)
-        message.event = Event.of(require_object(event), state.event_name)
+        message.event = Event.of(event if type(event) is dict else require_object(event), state.event_name)
         payload, blocks = message.event.payload, message.blocks
         if message.event.kind == "contentBlockDelta":
             block = blocks.at(payload)

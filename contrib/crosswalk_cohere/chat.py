@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from crosswalk.plugins import (
     ID,
     REASONING,
     TEXT,
+    FieldRow,
     FieldTable,
     MappingState,
     Provenance,
@@ -29,6 +30,7 @@ from crosswalk.plugins import (
     leave_mistyped,
     look_at,
     require_object,
+    same,
     take_count,
     take_error,
     take_object,
@@ -241,12 +243,23 @@ class _Progress(Texts):
 
 
 _KIND_ROWS = {SegmentType.TEXT: TEXT, SegmentType.REASONING: REASONING}
+_CALL_ROWS = dict.fromkeys(("id", "function.name", "function.arguments"), FieldRow("tool_calls", None))
+_MESSAGE_ROWS = {
+    "role": same("assistant"),
+    "tool_plan": FieldRow("reasoning", None),
+    "citations": FieldRow("segments", None),
+}
+_END_ROW = FieldRow("finish_reason", None)
 
 
 class ChatDialect(FinishWords):
     """The mapping hooks for chat v2: a body is the message that a stream's events build up.
 
-    The tables state what code reads: a block's text depends on the events before it.
+    The tables and rows state what code reads: a block's text depends on the events before it.
+
+    Attributes:
+        rows: what is no text and no count, in a body and in a stream.
+        text_paths: see ``ProviderInfo``.
     """
 
     event_fields = FieldTable({"id": ID})
@@ -255,7 +268,19 @@ class ChatDialect(FinishWords):
         at=("message.content[]", "delta.message.content"),
     )
     usage_fields = FieldTable(USAGE, at=("usage", "delta.usage"))
-
+    rows: ClassVar[Mapping[str, Mapping[str, FieldRow]]] = {
+        "body": {
+            **{f"message.{path}": row for path, row in _MESSAGE_ROWS.items()},
+            **{f"message.tool_calls[].{path}": row for path, row in _CALL_ROWS.items()},
+            "finish_reason": _END_ROW,
+            "logprobs": FieldRow("logprobs", None),
+        },
+        "stream": {
+            **{f"delta.message.{path}": row for path, row in _MESSAGE_ROWS.items()},
+            **{f"delta.message.tool_calls.{path}": row for path, row in _CALL_ROWS.items()},
+            "delta.finish_reason": _END_ROW,
+        },
+    }
     text_paths: ClassVar[tuple[str, ...]] = (
         "delta.message.content.text",
         "delta.message.content.thinking",
@@ -280,7 +305,8 @@ class ChatDialect(FinishWords):
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """The deltas of *event*."""
-        event, progress = require_object(event), state.own(_Progress)
+        event = event if type(event) is dict else require_object(event)
+        progress = state.own(_Progress)
         kind = progress.kind = take_string(event, "type")
         if kind in (None, "error") and is_error(event):
             yield take_error(event, cohere_error(None, event))

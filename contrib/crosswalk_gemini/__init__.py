@@ -10,13 +10,14 @@ after its first finish word looks complete. Only in an array the missing end sho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any, ClassVar, Final
 
 import attrs
 
 from crosswalk.plugins import (
+    CREATED,
     FINISH,
     ID,
     MODEL,
@@ -24,6 +25,7 @@ from crosswalk.plugins import (
     BatchFile,
     ErrorInfo,
     ErrorKind,
+    FieldRow,
     FieldTable,
     FinishReason,
     Limits,
@@ -47,6 +49,7 @@ from crosswalk.plugins import (
     look_at_time,
     requests_of,
     require_object,
+    same,
     take_count,
     take_error,
     take_object,
@@ -58,6 +61,7 @@ from crosswalk.plugins import (
 from crosswalk_gemini.arrays import ArrayDecoder
 from crosswalk_gemini.interactions import (
     EVENT_TYPES,
+    ROWS,
     STATUSES,
     Progress,
     interaction_deltas,
@@ -90,6 +94,7 @@ ACCESS = Access(
 _ERRORS = VendorErrors("crosswalk_gemini", "gemini")
 _IDENTITY = {"id": "responseId", "model": "modelVersion"}
 _FINISH_KEY = "finishReason"
+_SIDES: Final = frozenset({"citationMetadata", "groundingMetadata", "safetyRatings"})
 
 
 def gemini_error(status: int | None, body: Any) -> ErrorInfo:
@@ -145,6 +150,20 @@ class Gemini:
         }
     )
     """What a chunk says beside its parts. Code takes it, for its ends and sums are no plain ones."""
+    rows: ClassVar[Mapping[str, Mapping[str, FieldRow]]] = {
+        "chunk": {
+            "createTime": CREATED,
+            "candidates[].content.role": same("model"),
+            "candidates[].logprobsResult": FieldRow("logprobs", None),
+            **dict.fromkeys((f"candidates[].{key}" for key in sorted(_SIDES)), FieldRow("segments", None)),
+            "candidates[].finishMessage": FieldRow("refusal", None),
+            "promptFeedback.blockReason": FieldRow("finish_reason", None),
+            "promptFeedback.safetyRatings": FieldRow("segments", None),
+            "promptFeedback.blockReasonMessage": FieldRow("refusal", None),
+        },
+        **ROWS,
+    }
+    """What code reads without a table, in a chunk and in the types of an interaction."""
 
     @hookimpl
     def provider_info(self) -> ProviderInfo:
@@ -342,9 +361,6 @@ def _one_by_one(container: dict[str, Any], key: str) -> Iterable[dict[str, Any]]
 def _before_wrong(container: dict[str, Any], key: str) -> Iterator[dict[str, Any]]:
     yield from takewhile(lambda item: type(item) is dict, container[key])
     take_objects(container, key)
-
-
-_SIDES: Final = frozenset({"citationMetadata", "groundingMetadata", "safetyRatings"})
 
 
 def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingState) -> Iterator[ResponseDelta]:

@@ -6,10 +6,16 @@ Facts: ``tests/captures/gemini/README.md`` names the public page of each. The se
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from crosswalk.plugins import (
+    CREATED,
+    ID,
+    MODEL,
+    REASONING,
+    TEXT,
+    FieldRow,
     FinishReason,
     MappingState,
     ResponseDelta,
@@ -19,9 +25,11 @@ from crosswalk.plugins import (
     UsageInfo,
     accept_count,
     accept_object,
+    count,
     dump_json,
     look_at_count,
     look_at_time,
+    same,
     take_count,
     take_object,
     take_objects,
@@ -44,6 +52,7 @@ _START_EVENTS = ("interaction.created", "interaction.start")
 _END_EVENTS = ("interaction.completed", "interaction.complete")
 _STEP_EVENTS = tuple(f"{part}.{word}" for part in ("step", "content") for word in ("start", "delta", "stop"))
 EVENT_TYPES = (*_START_EVENTS, *_END_EVENTS, *_STEP_EVENTS, "interaction.status_update")
+_MEDIA_TYPES = ("image", "audio", "video", "document")
 _KEPT_TYPES = (
     "text_annotation",
     "text_annotation_delta",
@@ -63,6 +72,61 @@ _KEPT_TYPES = (
     ),
 )
 """The types that stay in the extensions: sources, and the tools that the server runs itself."""
+
+
+_ANSWER_ROWS: Final = {
+    "id": ID,
+    "model": MODEL,
+    "created": CREATED,
+    "object": same("interaction"),
+    "role": same("model"),
+    "status": FieldRow("finish_reason", None),
+}
+_COUNT_ROWS: Final = {
+    "usage.total_input_tokens": count("prompt_tokens"),
+    "usage.total_output_tokens": count("completion_tokens"),
+    "usage.total_thought_tokens": count("reasoning_tokens"),
+    "usage.total_cached_tokens": count("cached_tokens"),
+}
+"""The counts. Those of a server's tools are added to the first."""
+_CALL_ROWS: Final = dict.fromkeys(("id", "name", "arguments"), FieldRow("tool_calls", None))
+_MEDIA_ROWS: Final = dict.fromkeys(("data", "uri"), FieldRow("segments", None))
+
+
+def _rows() -> dict[str, Mapping[str, FieldRow]]:
+    text: dict[str, Mapping[str, FieldRow]] = {
+        "text": {"text": TEXT},
+        **dict.fromkeys(_MEDIA_TYPES, _MEDIA_ROWS),
+    }
+    acts: dict[str, Mapping[str, FieldRow]] = {
+        "thought": {"summary[].text": REASONING, "signature": _MEDIA_ROWS["data"]},
+        "function_call": _CALL_ROWS,
+    }
+    pieces: dict[str, Mapping[str, FieldRow]] = {
+        **text,
+        "thought_summary": {"content.text": REASONING},
+        "thought_signature": {"signature": _MEDIA_ROWS["data"]},
+        "arguments_delta": {"arguments": _CALL_ROWS["arguments"]},
+    }
+    outer = dict.fromkeys(("steps[].content[].", "steps[].", "outputs[]."), _ANSWER_ROWS)
+    inner: dict[str, dict[str, Mapping[str, FieldRow]]] = {
+        "steps[].content[].": text,
+        "steps[].": acts,
+        "outputs[].": {**text, **acts},
+        "step.": acts,
+        "delta.": pieces,
+    }
+    stated = {
+        f"{at}{type}": {
+            **outer.get(at, {}),
+            f"{at}type": same(type),
+            **{at + path: row for path, row in rows.items()},
+        }
+        for at, types in inner.items()
+        for type, rows in types.items()
+    }
+    event_rows = {f"interaction.{path}": row for path, row in {**_ANSWER_ROWS, **_COUNT_ROWS}.items()}
+    return {**stated, "usage": _COUNT_ROWS, "interaction": event_rows}
 
 
 class Progress:
@@ -209,7 +273,7 @@ def _step(step: dict[str, Any], number: int, state: MappingState) -> Iterator[Re
         yield from _thought(step)
     elif kind in ("function_call", "arguments_delta"):
         yield from _call(step, number, state)
-    elif kind in ("image", "audio", "video", "document"):
+    elif kind in _MEDIA_TYPES:
         yield from _media(step, kind)
     elif kind in _KEPT_TYPES:
         step["type"] = kind
@@ -254,3 +318,7 @@ def _media(step: dict[str, Any], kind: str) -> Iterator[ResponseDelta]:
         yield ResponseDelta(segment=Segment(SegmentType.MEDIA, data, {**metadata, "encoding": "base64"}))
     if address:
         yield ResponseDelta(segment=Segment(SegmentType.MEDIA, address, metadata))
+
+
+ROWS: Final = _rows()
+"""What is read of an interaction, by the type of its steps and their pieces. Code reads it."""

@@ -11,6 +11,7 @@ from crosswalk.plugins import (
     Annotation,
     BatchFile,
     CallIds,
+    ChatSaid,
     CitationRef,
     ContentFilterCategory,
     ContentFilterResult,
@@ -23,7 +24,6 @@ from crosswalk.plugins import (
     Recognition,
     ResponseDelta,
     SafetyAnnotation,
-    Said,
     Segment,
     SegmentType,
     VendorErrors,
@@ -70,7 +70,7 @@ _METADATA_KEYS = {"signature": "signature", "data": "encrypted"}
 _PLAIN_KEYS = ("reasoning", "reasoning_content")
 
 
-def _take_details(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_details(part: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Say the reasoning of a message or delta in the order of its ``reasoning_details``.
 
     An opaque value, which must be sent back, is a segment. If the details have text, that text counts. The
@@ -121,7 +121,7 @@ def _take_detail(detail: dict[str, Any]) -> tuple[str | None, Segment | None]:
     return text, Segment(SegmentType.REASONING, "", metadata)
 
 
-def _take_content(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_content(part: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Take the text, and first the blocks of the type ``reasoning``, as Databricks sends them, with their signatures."""
     if type(part[key]) is list:
         said.first += _reasoning_of(part[key], said.choice)
@@ -243,7 +243,7 @@ def _image_segments(part: dict[str, Any]) -> Iterator[Segment]:
 def _shown(reader: Callable[[dict[str, Any]], Iterable[Segment]]) -> FieldRow:
     """The row of values that are segments, as *reader* returns them."""
 
-    def take(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+    def take(part: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
         said.deltas += [ResponseDelta(segment=segment, choice=said.choice) for segment in reader(part)]
 
     return FieldRow("segments", take, silent=(None, []))
@@ -293,19 +293,19 @@ class ChatDialect(OpenAIChatDialect):
 # extensions. A verdict above harmless is also a segment, which is easier to find.
 
 
-def _take_prompt_verdicts(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_prompt_verdicts(event: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     for result in accept_objects(event, key):
         index = look_at(result, "prompt_index", int) or 0
         said.first += _verdict(result, {"target": "prompt", "prompt_index": index}, 0, state)
 
 
-def _take_verdict(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_verdict(choice: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Say the verdict of the filter last. It may be the only delta of its choice (section 8)."""
     if choice[key]:
         said.last = chain(said.last, _verdict(choice, {"target": "completion"}, said.choice, state))
 
 
-def _take_finish_details(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_finish_details(choice: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     if choice.get("finish_reason") is None:
         said.finish = take_string(take_object(choice, key) or {}, "type") or None
 
@@ -351,7 +351,7 @@ def _findings(results: dict[str, Any], state: MappingState) -> Iterator[Annotati
                     yield CitationRef(source=look_at(citation, "URL", str))
 
 
-def _take_moderation(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_moderation(event: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Say the findings of OpenAI's moderation in the input and in the output."""
     said.last = chain(said.last, _findings_of(accept_object(event, key) or {}))
 

@@ -16,6 +16,7 @@ from crosswalk.plugins import (
     Access,
     BatchFile,
     CallIds,
+    ChatSaid,
     CitationRef,
     FieldRow,
     FinishReason,
@@ -24,7 +25,6 @@ from crosswalk.plugins import (
     Provenance,
     Recognition,
     ResponseDelta,
-    Said,
     Segment,
     SegmentType,
     TokenLogprob,
@@ -36,6 +36,7 @@ from crosswalk.plugins import (
     accept_array,
     accept_object,
     error_delta,
+    error_info,
     is_number,
     leave_mistyped,
     take_content,
@@ -166,11 +167,11 @@ class Groq(ChatDialect):
         return super().usage_info(usage, state)
 
 
-def _take_last_sources(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_last_sources(event: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     said.last = chain(said.last, take_sources(event, state))
 
 
-def _take_end(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_end(choice: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Take the finish word. An empty one ends a choice that has a tool call."""
     said.finish = take_string(choice, key) or ("" if said.calls else None)
 
@@ -225,7 +226,7 @@ class _Done:
     is_so = False
 
 
-def _take_first_sources(event: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_first_sources(event: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Say the sources first: they were found before the text was written."""
     said.first += take_sources(event, state)
 
@@ -316,7 +317,7 @@ class Perplexity(ChatDialect):
                     choice["delta"] = {"role": "assistant", "content": ""}
 
 
-def _take_scores(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_scores(choice: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Take the log probabilities of a choice. A chunk has that of its one token."""
     scores = choice[key]
     if is_number(scores):
@@ -513,10 +514,11 @@ class Moonshot(ChatDialect):
         return any(type(choice.get("usage")) is dict for choice in choices)
 
 
-def _take_failure(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_failure(choice: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     if choice[key]:
-        failure = error_delta(said.dialect.map_error(None, choice.pop(key)))
-        said.last = chain(said.last, (failure,))
+        error = choice.pop(key)
+        info = said.dialect.map_error(None, error) or error_info(None, error)
+        said.last = chain(said.last, (error_delta(info),))
 
 
 class OpenRouter(ChatDialect):
@@ -561,7 +563,7 @@ class OpenRouter(ChatDialect):
         return self.built(request, more=add_details, reasoning=None, rows=OPENROUTERS_ROWS)
 
 
-def _take_chunks(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_chunks(part: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Take the content: a text, or chunks in an order with thinking and references."""
     if type(part[key]) is list:
         said.first += _chunks(part, said.choice, state)

@@ -14,6 +14,7 @@ import attrs
 
 from crosswalk.plugins import (
     Access,
+    ChatSaid,
     DialectFamily,
     FieldRow,
     FinishReason,
@@ -22,7 +23,6 @@ from crosswalk.plugins import (
     Provenance,
     ProviderInfo,
     ResponseDelta,
-    Said,
     ToolCallDelta,
     Totals,
     UsageInfo,
@@ -78,7 +78,7 @@ class _Calls(dict[tuple[int, int], Arguments]):
     """The arguments of one stream's calls, by choice and call."""
 
 
-def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_calls(part: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Take the tool calls. Version 1.4 sends its one call without an array."""
     if said.asked is _take_calls:
         return
@@ -89,7 +89,7 @@ def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState)
         said.calls += said.dialect.tool_calls(part, said.choice, state, whole=said.whole)
 
 
-def _take_logprobs(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_logprobs(choice: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Take the log probabilities of a chat. Those of a completion have no tokens and stay."""
     if type(choice[key]) is not list:
         said.logprobs = said.dialect.logprobs(choice, said.text)

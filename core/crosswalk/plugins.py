@@ -61,6 +61,7 @@ from crosswalk.mapping.fields import (
     take_arguments as take_arguments,
 )
 from crosswalk.mapping.openai_chat import (
+    ChatSaid as ChatSaid,
     Echo as Echo,
     OpenAIChatDialect as OpenAIChatDialect,
     take_content as take_content,

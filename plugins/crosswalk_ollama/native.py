@@ -43,7 +43,6 @@ from crosswalk.plugins import (
     take_error,
     take_object,
     take_objects,
-    take_same,
     take_string,
     take_strings,
     unknown_event,
@@ -73,7 +72,8 @@ def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState)
         index = function.get("index")
         known_index = index if type(index) is int else None
         fragment = state.take_tool_call(call, function, arguments=arguments, index=known_index, whole=True)
-        take_same(function, "index", fragment.index)
+        if index is None or known_index == fragment.index:
+            function.pop("index", None)
         said.calls.append(fragment)
 
 
@@ -157,7 +157,7 @@ class NativeDialect:
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """Return reasoning, text and tool calls of one line, then its end if it is the last."""
-        event = require_object(event)
+        event = event if type(event) is dict else require_object(event)
         if "error" in event and event["error"] is not None:
             return (take_error(event, ollama_error(None, event)),)
         if "message" not in event and "response" not in event:

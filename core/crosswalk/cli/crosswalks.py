@@ -17,8 +17,7 @@ from crosswalk.cli.terminal import harmless
 from crosswalk.cli.tracing import Effect, How, Tracer, said
 from crosswalk.codec.layout import layout
 from crosswalk.errors import MappingError
-from crosswalk.mapping.fields import same
-from crosswalk.mapping.openai_chat import stated_rows
+from crosswalk.mapping.fields import same, stated_rows
 from crosswalk.plugin.registry import DialectFamily, Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.perturbation import MISSING, Leaf, Path, at

@@ -690,8 +690,11 @@ def keep_repeated_keys(deltas: list[ResponseDelta], source: bytes) -> None:
     """
     argument_texts: dict[int, str] = {}
     for number, delta in enumerate(deltas):
-        text = _whole_arguments(delta)
-        if text is not None:
+        call, segment = delta.tool_call_delta, delta.segment
+        text = call.arguments_delta if call is not None else None
+        if segment is not None and segment.type is SegmentType.TOOL_CALL:
+            text = segment.content
+        if text and text[0] == "{" and text[-1] == "}" and len(text) > 2:
             argument_texts[number] = text
     if len(argument_texts) <= _FEW_CALLS:
         for number, text in [*argument_texts.items()]:
@@ -717,17 +720,6 @@ def _is_as_written(text: str, source: bytes) -> bool:
     # A key can be written in another way with \u, or with \/ if it has a slash.
     is_plain = source.rfind(b"\\u") < 0 and key.find(b"/") < 0
     return is_plain and source.rfind(written) >= 0 and source.count(key) == 1
-
-
-def _whole_arguments(delta: ResponseDelta) -> str | None:
-    """Return the arguments of *delta* if they are a whole object, or ``None``."""
-    call, segment = delta.tool_call_delta, delta.segment
-    text = call.arguments_delta if call is not None else None
-    if segment is not None and segment.type is SegmentType.TOOL_CALL:
-        text = segment.content
-    if text and text[0] == "{" and text[-1] == "}" and len(text) > 2:
-        return text
-    return None
 
 
 def _with_arguments(delta: ResponseDelta, text: str) -> ResponseDelta:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
-from inspect import signature
+from inspect import getmembers_static, signature
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, TypeAlias, cast
 
@@ -78,7 +79,11 @@ def take_arguments(function: dict[str, Any], key: str = "arguments") -> tuple[st
     Raises:
         WireTypeError: it is something else.
     """
-    if type(function.get(key)) is dict:
+    value = function.get(key)
+    if type(value) is str:
+        del function[key]
+        return value, False
+    if type(value) is dict:
         return dump_json(function.pop(key)).decode(), True
     return take_string(function, key), False
 
@@ -96,13 +101,8 @@ class Said:
         calls: its tool calls, or fragments of them.
         finish: its finish word, ``""`` for an end without a word, or ``None`` if the answer goes on.
         deltas: other deltas, such as those of segments, between its calls and its end.
-        first: deltas before its text, such as reasoning in an order with other values.
-        last: deltas after its end. They are asked for when its end has been said.
         error: the first error. It is raised when all the rest has been read.
-        dialect: the dialect with the rows that read it, or ``None``.
         choice: the number of its choice.
-        whole: whether it is a whole message, not a piece of one.
-        asked: the last function of several keys, which took all of them.
     """
 
     text: str | None = None
@@ -110,19 +110,16 @@ class Said:
     refusal: str | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
     finish: str | None = None
-    last: Iterable[ResponseDelta] = ()
     error: MappingError | None = None
-    asked: object = None
+    choice: int = 0
 
-    def __init__(self, dialect: Any = None, choice: int = 0, whole: bool = True) -> None:
-        self.dialect, self.choice, self.whole = dialect, choice, whole
-        self.first: list[ResponseDelta] = []
+    def __init__(self) -> None:
         self.calls: list[ToolCallDelta] = []
         self.deltas: list[ResponseDelta] = []
 
     def speak(self) -> Iterable[ResponseDelta]:
         """Return the deltas in the canonical order, whatever the order in the event. The error is raised after them."""
-        deltas = self.first
+        deltas: list[ResponseDelta] = []
         text, reasoning, refusal = self.text or None, self.reasoning or None, self.refusal or None
         if refusal or self.logprobs:
             deltas.append(
@@ -142,13 +139,12 @@ class Said:
             deltas += self.deltas
         if self.finish is not None:
             deltas.append(ended(self.finish, choice=self.choice))
-        return deltas if self.last == () and self.error is None else self._speak_on(deltas)
+        return deltas if self.error is None else _and_raise(deltas, self.error)
 
-    def _speak_on(self, deltas: list[ResponseDelta]) -> Iterator[ResponseDelta]:
-        yield from deltas
-        yield from self.last
-        if self.error is not None:
-            raise self.error
+
+def _and_raise(deltas: Iterable[ResponseDelta], error: MappingError) -> Iterator[ResponseDelta]:
+    yield from deltas
+    raise error
 
 
 Take: TypeAlias = Callable[[dict[str, Any], str, Any, MappingState], object]
@@ -169,9 +165,7 @@ _TAKEN: Final = ("holder", "key", "said", "state")
 
 
 def _are_tables(row: FieldRow, _: object, tables: Any) -> None:
-    _check_map(
-        f"inside, of the row {row.place!r},", tables, FieldTable, "{'say': FieldTable({'text': TEXT})}"
-    )
+    check_map(f"inside, of the row {row.place!r},", tables, FieldTable, "{'say': FieldTable({'text': TEXT})}")
 
 
 @attrs.frozen(eq=False)
@@ -229,7 +223,7 @@ class FieldTable:
     """
 
     def __init__(self, rows: Mapping[str, FieldRow], at: str | tuple[str, ...] = "") -> None:
-        _check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
+        check_map("a table", rows, FieldRow, "{'said.text': TEXT}")
         for path in rows:
             if not _PATH.fullmatch(path):
                 raise ValueError(f"{path!r} is no path of a row, as in 'output[].text' or 'rows[][2]'")
@@ -268,7 +262,7 @@ class FieldTable:
             WireTypeError: a value has a wrong type.
         """
         event_said = Said()
-        is_readable = self._has_places and isinstance(event, list)
+        is_readable = type(event) is dict or (self._has_places and isinstance(event, list))
         self.read(event if is_readable else require_object(event), event_said, state)
         return event_said.speak()
 
@@ -314,7 +308,7 @@ def _is_gone(value: Any) -> bool:
     return value is None
 
 
-def _check_map(name: str, known: Any, kind: type, example: str) -> None:
+def check_map(name: str, known: Any, kind: type, example: str) -> None:
     """Raise a TypeError unless *known* is a mapping of strings to values of *kind*, as in *example*."""
     form = f"{name} gives a {kind.__name__} for each text, as in {example}, not"
     if not isinstance(known, Mapping):
@@ -555,7 +549,7 @@ class TableDialect:
             raise TypeError(
                 f"fields is a FieldTable, as in FieldTable({{'text': TEXT}}), not {type(fields).__name__}"
             )
-        _check_map("finish_reasons", self.finish_reasons, FinishReason, "{'done': FinishReason.STOP}")
+        check_map("finish_reasons", self.finish_reasons, FinishReason, "{'done': FinishReason.STOP}")
         if not isinstance(marks, tuple) or not all(isinstance(mark, str) for mark in marks):
             raise TypeError(f"marks is a tuple of strings, as in ('said.by',), not {str(marks)[:40]!r}")
         return ProviderInfo.of(self)
@@ -589,3 +583,39 @@ class TableDialect:
     @hookimpl
     def map_error(self, status: int, body: Any) -> ErrorInfo | None:
         """See the hook ``map_error``. By default the general rules read an error."""
+
+
+def stated_rows(dialect: Any) -> list[Mapping[str, FieldRow]]:
+    """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes, or in a mapping there.
+    Where types have tables of their own inside a row, there are rows for each type.
+
+    A dialect that reads without a table may state the same facts as mappings of rows, or by a method ``stated_rows`` as
+    :meth:`OpenAIChatDialect.stated_rows`.
+    """
+    own_rows = getattr(dialect, "stated_rows", None)
+    values = [value for _, value in getmembers_static(dialect)]
+    tables = values if own_rows is None else [value for value in values if isinstance(value, FieldTable)]
+    return [rows for value in tables for rows in _rows_in(value)] + list(own_rows() if own_rows else ())
+
+
+def _rows_in(value: Any) -> Iterator[Mapping[str, FieldRow]]:
+    """Yield the rows of *value*: a table, a mapping of rows, or a mapping of either by type. None of anything else."""
+    if isinstance(value, FieldTable):
+        yield from _by_type(value.rows)
+    elif isinstance(value, Mapping):
+        rows = {path: row for path, row in value.items() if isinstance(row, FieldRow)}
+        yield from (rows,) if rows else chain.from_iterable(map(_rows_in, value.values()))
+
+
+def _by_type(rows: Mapping[str, FieldRow]) -> Iterator[Mapping[str, FieldRow]]:
+    """Yield *rows* with those inside one of them, once for each type, or just *rows* if no row has tables inside."""
+    inner = [
+        (path, inner)
+        for path, row in rows.items()
+        for table in row.inside.values()
+        for inner in _by_type(table.rows)
+    ]
+    for path, inner_rows in inner:
+        yield {**rows, **{f"{path}.{inner_path}": row for inner_path, row in inner_rows.items()}}
+    if not inner:
+        yield rows

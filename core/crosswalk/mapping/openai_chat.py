@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from functools import cached_property
-from inspect import getmembers_static
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -24,10 +23,10 @@ from crosswalk.mapping.fields import (
     REFUSAL,
     TEXT,
     FieldRow,
-    FieldTable,
     Level,
     Said,
     Take,
+    check_map,
     count,
     has_mark,
     level_of,
@@ -69,6 +68,47 @@ from crosswalk.wire.chat import SPEECH
 if TYPE_CHECKING:
     from crosswalk.request import ChatRequest, HTTPRequest
 
+# -------------------------------------------------------------------------------- chat said
+# What a choice of OpenAI's dialect says beside the canonical order, for the rows that its look-alikes add.
+
+
+class ChatSaid(Said):
+    """What a choice says, or an event apart from its choices.
+
+    Attributes:
+        dialect: the dialect with the rows that read it.
+        whole: whether it is a whole message, not a piece of one.
+        first: deltas before its text, such as reasoning in an order with other values.
+        last: deltas after its end. They are asked for when its end has been said.
+        asked: the last function of several keys, which took all of them.
+    """
+
+    last: Iterable[ResponseDelta] = ()
+    asked: object = None
+
+    def __init__(self, dialect: OpenAIChatDialect, choice: int = 0, whole: bool = True) -> None:
+        self.dialect, self.choice, self.whole = dialect, choice, whole
+        self.first: list[ResponseDelta] = []
+        self.calls: list[ToolCallDelta] = []
+        self.deltas: list[ResponseDelta] = []
+
+    def speak_first(self) -> list[ResponseDelta]:
+        """Return the first deltas and all others before the end."""
+        finish, error = self.finish, self.error
+        self.finish = self.error = None
+        deltas = [*self.first, *self.speak()]
+        self.finish, self.error = finish, error
+        return deltas
+
+    def speak_last(self) -> Iterator[ResponseDelta]:
+        """Yield the end and the last deltas. The error is raised after them."""
+        if self.finish is not None:
+            yield ended(self.finish, choice=self.choice)
+        yield from self.last
+        if self.error is not None:
+            raise self.error
+
+
 # --------------------------------------------------------------------------- native finish
 # The finish word of the provider behind an aggregator, if the aggregator's own word is less exact.
 
@@ -77,7 +117,7 @@ NATIVE_KEY: Final = "native_finish_reason"
 """The keys of the word in OpenRouter's answers and in services in front of it."""
 
 
-def _take_native_end(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_native_end(choice: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     """Say the end of *choice* in its native word, unless the word that was read is as exact.
 
     The native word stays, and reaches the extensions.
@@ -88,7 +128,7 @@ def _take_native_end(choice: dict[str, Any], key: str, said: Said, state: Mappin
 
 
 def _native_end(
-    word: str, choice: dict[str, Any], said: Said, state: MappingState
+    word: str, choice: dict[str, Any], said: ChatSaid, state: MappingState
 ) -> Iterator[ResponseDelta]:
     reason = said.dialect.finish_reasons.get(word) or _meaning(word, said.dialect.speaks)
     end = state.ends.get(said.choice)
@@ -330,7 +370,7 @@ def _move(usage: dict[str, Any], old_path: str, new_path: str) -> None:
 # :class:`OpenAIChatDialect` and overrides what differs.
 
 
-def _take_reasoning(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_reasoning(part: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     if said.reasoning is None:
         reasoning = said.dialect.reasoning(part, said.choice, state)
         if reasoning is not None and type(reasoning) is not str:
@@ -345,14 +385,14 @@ def take_content(part: dict[str, Any], key: str, said: Said, state: MappingState
         said.refusal = take_string(part, "refusal")  # of the content's parts
 
 
-def _take_logprobs(choice: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_logprobs(choice: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     logprobs = said.dialect.logprobs(choice, said.text)
     if logprobs is not None and type(logprobs) is not tuple:
         raise _gave(said, "logprobs", logprobs, "a tuple or None", state)
     said.logprobs = logprobs
 
 
-def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_calls(part: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     if said.asked is _take_calls:
         return
     said.asked = _take_calls
@@ -362,7 +402,7 @@ def _take_calls(part: dict[str, Any], key: str, said: Said, state: MappingState)
         said.calls.append(call)
 
 
-def _take_segments(part: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+def _take_segments(part: dict[str, Any], key: str, said: ChatSaid, state: MappingState) -> None:
     for segment in said.dialect.segments(part, said.choice, state):
         if type(segment) is not Segment:
             raise _gave(said, "segments", segment, "Segment", state)
@@ -381,7 +421,7 @@ _METHODS: Final[Mapping[str, Take]] = {
 """The functions of rows that ask a method of the dialect."""
 
 
-def _gave(said: Said, method: str, value: object, expected_type: str, state: MappingState) -> PluginError:
+def _gave(said: ChatSaid, method: str, value: object, expected_type: str, state: MappingState) -> PluginError:
     """Return the error of an override that returned *value*, at its origin instead of in a later delta."""
     cause = f"{type(said.dialect).__qualname__}.{method} gave {type(value).__name__}, not {expected_type}"
     return PluginError(f"provider {state.provider!r}: {cause}", plugin=state.provider)
@@ -433,9 +473,9 @@ class OpenAIChatDialect:
         names: see ``ProviderInfo``.
         style: the differences of the server's requests from OpenAI's, as arguments of an ``OpenAIChatStyle``.
         errors: what the vendor says of its errors, or ``None`` if the general rules suffice.
-        event_rows: the rows of an event, by key, except its choices and counts. Their first deltas come before those of the
-            choices, and their last ones after them.
-        choice_rows: the rows of a choice.
+        event_rows: the rows of an event, by key, except its choices and counts. What they say comes before the choices, but
+            for an end, the last deltas and an error, which come after them.
+        choice_rows: the rows of a choice. Their functions get a :class:`ChatSaid`, as those of all three.
         part_rows: the rows of its message or delta, which are asked before.
     """
 
@@ -505,6 +545,16 @@ class OpenAIChatDialect:
         }
     )
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Check the rows of a subclass.
+
+        Raises:
+            TypeError: one of them is no :class:`FieldRow`.
+        """
+        super().__init_subclass__(**arguments)
+        for name in ("event_rows", "choice_rows", "part_rows"):
+            check_map(f"{cls.__name__}.{name}", getattr(cls, name), FieldRow, "{'musing': REASONING}")
+
     @property
     def logprob_paths(self) -> dict[str, LogprobReader]:
         """See ``ProviderInfo``."""
@@ -533,12 +583,12 @@ class OpenAIChatDialect:
         """See the hook ``map_delta``."""
         if type(event) is not dict:
             event = require_object(event)
-        told: Said | None = None
+        told: ChatSaid | None = None
         event_keys, event_level = self._event_level
         if event_keys and not event_keys.isdisjoint(event):
-            told = Said(self)
+            told = ChatSaid(self)
             read_rows(event_level, event, told, state)
-            yield from told.first
+            yield from told.speak_first()
         kind = event.get("object")
         if kind == "":
             del event["object"]  # as Azure's chunks of verdicts have it, with an empty id
@@ -597,7 +647,7 @@ class OpenAIChatDialect:
         if bare_count and bare_count == len(choices):
             del event["choices"]  # as in most events: only the index of the text remains
         if told is not None:
-            yield from told.last
+            yield from told.speak_last()
         if type_error is not None:
             raise type_error
 
@@ -655,7 +705,7 @@ class OpenAIChatDialect:
     def _read_choice(
         self, choice: dict[str, Any], part: dict[str, Any], index: int, state: MappingState, whole: bool
     ) -> Iterable[ResponseDelta]:
-        """See :meth:`choice_deltas`. It reads at once, and makes a :class:`Said` only if a row's function is asked."""
+        """See :meth:`choice_deltas`. It reads at once, and makes a :class:`ChatSaid` only if a row's function is asked."""
         shape = (*part, None, *choice)
         words: dict[str, Any] = {}
         told = None
@@ -670,7 +720,7 @@ class OpenAIChatDialect:
                 holder.pop(key, None)  # unless an earlier row has taken it
             elif take is not None:
                 if told is None:
-                    told = Said(self, index, whole)
+                    told = ChatSaid(self, index, whole)
                     told.__dict__.update(words)
                     words = told.__dict__
                 try:
@@ -678,10 +728,11 @@ class OpenAIChatDialect:
                 except MappingError as error:  # what is beside it is as valid
                     told.error = told.error or error
         if told is None and "refusal" in words:
-            told = Said(self, index, whole)
+            told = ChatSaid(self, index, whole)
             told.__dict__.update(words)
         if told is not None:
-            return told.speak()
+            is_plain = told.last == () and not told.first
+            return told.speak() if is_plain else chain(told.speak_first(), told.speak_last())
         text, reasoning = words.get("text"), words.get("reasoning")
         deltas = [said(text, reasoning, choice=index)] if text or reasoning else []
         if "finish" in words:
@@ -755,7 +806,8 @@ class OpenAIChatDialect:
         self, part: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> Iterator[ToolCallDelta]:
         """The tool calls, or fragments of them, of a message or delta."""
-        legacy_call = take_object(part, "function_call")
+        has_legacy_call = part.get("function_call") is not None
+        legacy_call = take_object(part, "function_call") if has_legacy_call else None
         calls = take_objects(part, "tool_calls")
         are_full = all(calls)
         for call in calls:
@@ -771,8 +823,13 @@ class OpenAIChatDialect:
         self, call: dict[str, Any], choice: int, state: MappingState, *, whole: bool
     ) -> ToolCallDelta:
         """One tool call, or a fragment of one."""
-        take_same(call, "type", "function")
-        function = take_object(call, "function")
+        function = call.get("function")
+        if call.get("type") == "function":
+            del call["type"]
+        else:
+            take_same(call, "type", None)
+        if not function or type(function) is not dict:
+            function = take_object(call, "function")
         kind = CallKind.CUSTOM if not function and "custom" in call else None
         if kind is not None:
             function = take_object(call, "custom") or {}
@@ -835,6 +892,19 @@ class OpenAIChatDialect:
         counts = self.count_paths.accept(usage)
         return counted(counts, state, look_at_cost(usage, self.cost_currency) if usage else None)
 
+    def stated_rows(self) -> Iterable[Mapping[str, FieldRow]]:
+        """Return the rows of whole events: for messages, for deltas, and for texts if ``/v1/completions`` is an endpoint."""
+        counts = {
+            f"usage.{path}": count(name) for name, paths in self.count_paths.paths.items() for path in paths
+        }
+        end = {path: row for path, row in self.choice_rows.items() if path != "text"}
+        said = [
+            {**{f"{part}.{path}": row for path, row in self.part_rows.items()}, **end}
+            for part in ("message", "delta")
+        ] + [dict(self.choice_rows)] * ("/v1/completions" in self.endpoints)
+        for rows in said:
+            yield {**self.event_rows, **{f"choices[].{path}": row for path, row in rows.items()}, **counts}
+
     @cached_property
     def count_paths(self) -> CountPaths:
         """Where the usage object has its counts, as the attributes of this class say it."""
@@ -878,51 +948,3 @@ class OpenAIChatDialect:
 _building = later("crosswalk.service.building")
 _NO_CHOICES: Final[Set[int]] = frozenset()
 _INDEX_KEYS = {"index"}
-
-
-def stated_rows(dialect: object) -> list[Mapping[str, FieldRow]]:
-    """Return the rows that *dialect* states: those of each :class:`FieldTable` among its attributes, or in a mapping there.
-    Where types have tables of their own inside a row, there are rows for each type.
-
-    A dialect that reads without a table may state the same facts as mappings of rows. Those of an
-    :class:`OpenAIChatDialect` are a mapping for its messages, one for its deltas, and one for the texts of
-    ``/v1/completions`` if that is one of its endpoints.
-    """
-    if not isinstance(dialect, OpenAIChatDialect):
-        return [rows for _, value in getmembers_static(dialect) for rows in _rows_in(value)]
-    stated = [table.rows for _, table in getmembers_static(dialect) if isinstance(table, FieldTable)]
-    counts = {
-        f"usage.{path}": count(name) for name, paths in dialect.count_paths.paths.items() for path in paths
-    }
-    end = {path: row for path, row in dialect.choice_rows.items() if path != "text"}
-    said = [
-        {**{f"{part}.{path}": row for path, row in dialect.part_rows.items()}, **end}
-        for part in ("message", "delta")
-    ] + [dict(dialect.choice_rows)] * ("/v1/completions" in dialect.endpoints)
-    for rows in said:
-        choice = {f"choices[].{path}": row for path, row in rows.items()}
-        stated.append({**dialect.event_rows, **choice, **counts})
-    return stated
-
-
-def _rows_in(value: Any) -> Iterator[Mapping[str, FieldRow]]:
-    """Yield the rows of *value*: a table, a mapping of rows, or a mapping of either by type. None of anything else."""
-    if isinstance(value, FieldTable):
-        yield from _by_type(value.rows)
-    elif isinstance(value, Mapping):
-        rows = {path: row for path, row in value.items() if isinstance(row, FieldRow)}
-        yield from (rows,) if rows else chain.from_iterable(map(_rows_in, value.values()))
-
-
-def _by_type(rows: Mapping[str, FieldRow]) -> Iterator[Mapping[str, FieldRow]]:
-    """Yield *rows* with those inside one of them, once for each type, or just *rows* if no row has tables inside."""
-    inner = [
-        (path, inner)
-        for path, row in rows.items()
-        for table in row.inside.values()
-        for inner in _by_type(table.rows)
-    ]
-    for path, inner_rows in inner:
-        yield {**rows, **{f"{path}.{inner_path}": row for inner_path, row in inner_rows.items()}}
-    if not inner:
-        yield rows

@@ -960,7 +960,8 @@ class MappingState(AnswerDraft):
         """
         calls = self._calls_by_choice.get(choice)
         if calls is None:
-            calls = self._calls_by_choice[choice] = ToolCalls(self.choice(choice).calls)
+            draft = self.choices.get(choice) or self.choice(choice)
+            calls = self._calls_by_choice[choice] = ToolCalls(draft.calls)
         id, name = id or None, name or None
         call = calls.open(
             None if whole else calls.find(index, id, name, has_ended=choice in self.ends), index
@@ -971,9 +972,10 @@ class MappingState(AnswerDraft):
         call.other_id = None if id == call.id else id
         if name is not None and call.name is None:
             call.name = new_name = name
-        if new_id is new_name is None and type(arguments) is str and arguments and arguments.isascii():
-            return arguments_delta(call.index, arguments)  # the bulk of any stream of calls
-        return ToolCallDelta(call.index, new_id, new_name, arguments or None)
+        for part in (new_id, new_name, arguments):
+            if part is not None and not (type(part) is str and part.isascii()):
+                return ToolCallDelta(call.index, new_id, new_name, arguments or None)
+        return arguments_delta(call.index, arguments or None, new_id, new_name)
 
     def take_tool_call(
         self,
@@ -1002,10 +1004,18 @@ class MappingState(AnswerDraft):
         Raises:
             WireTypeError: index, id or name has another type.
         """
-        said_index = take_integer(wire, index) if isinstance(index, str) else index
-        said_id = take_string(wire, id)
+        said_index: int | None = None
+        if not isinstance(index, str):
+            said_index = index
+        elif index in wire:
+            said_index = take_integer(wire, index)
         holder = wire if function is None else function
-        said_name = take_string(holder, name)
+        said_id, said_name = wire.get(id), holder.get(name)
+        if type(said_id) is type(said_name) is str:  # of any whole call
+            wire.pop(id, None)
+            holder.pop(name, None)
+        else:
+            said_id, said_name = take_string(wire, id), take_string(holder, name)
         delta = self.tool_call(
             index=said_index, id=said_id, name=said_name, arguments=arguments, choice=choice, whole=whole
         )

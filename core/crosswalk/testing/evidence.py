@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import attrs
 
-from crosswalk.mapping.fields import FieldRow
-from crosswalk.mapping.openai_chat import OpenAIChatDialect, stated_rows
+from crosswalk.mapping.fields import FieldRow, stated_rows
+from crosswalk.mapping.openai_chat import OpenAIChatDialect
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.case import Case, decoded

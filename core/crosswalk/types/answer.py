@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from math import isfinite
+from operator import attrgetter
 from types import MappingProxyType, NoneType
 from typing import Any, Final
 
@@ -67,6 +68,7 @@ _ASSISTANT: Final = Role.ASSISTANT
 _MESSAGE_MAKER: Final = maker(ChatMessage, "role", "content", "tool_calls")
 _SEGMENT_MAKER: Final = maker(Segment, "type", "content")
 _CALL_MAKER: Final = maker(Segment, "type", "content", "metadata")
+_PLAIN_CALL_MAKER: Final = maker(ToolCall, "id", "name", "arguments", "kind")
 
 
 class CallDraft:
@@ -284,18 +286,20 @@ class ChoiceDraft:
             )
         calls: list[ToolCall] = []
         call_segments: dict[CallDraft, Segment] = {}
-        taken_ids = {call.id for call in self.calls.values()}
+        taken_ids = set(map(_ID_OF, self.calls.values()))
         for index in sorted(self._inserted_calls):
             call = self.calls[index]
-            id, arguments = call.id or _free_id(number, index, taken_ids), call.text(partial=partial)
+            id, name = call.id or _free_id(number, index, taken_ids), call.name
+            arguments = "".join(call.arguments) or call.text(partial=partial)
             metadata: dict[str, Any] = {"id": id}
-            if call.name:
-                metadata["name"] = call.name
+            if name:
+                metadata["name"] = name
                 if not call.id:
                     provenance[f"{path}message.tool_calls[{len(calls)}].id"] = Provenance.SYNTHETIC
                 if not call.arguments and not partial and call.kind is None:
                     provenance[f"{path}message.tool_calls[{len(calls)}].arguments"] = Provenance.DERIVED
-                calls.append(ToolCall(id, call.name, arguments, call.kind))
+                is_plain = type(id) is type(name) is str and id.isascii() and name.isascii()
+                calls.append((_PLAIN_CALL_MAKER if is_plain else ToolCall)(id, name, arguments, call.kind))
             elif not partial:
                 raise ResponseValidationError(f"tool call {index} has no name")
             call_segments[call] = _CALL_MAKER(_TOOL_CALL, arguments, adopted(metadata))
@@ -372,6 +376,9 @@ def _joined_base64(pieces: list[str]) -> str:
         return base64.b64encode(b"".join(map(base64.b64decode, pieces))).decode()
     except ValueError:
         return "".join(pieces)
+
+
+_ID_OF: Final = attrgetter("id")
 
 
 def _free_id(choice: int, index: int, taken_ids: set[str | None]) -> str:

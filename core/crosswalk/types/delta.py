@@ -288,7 +288,18 @@ def said(
         and (text is None or (type(text) is str and text.isascii()) or _is_text(text))
         and (reasoning is None or (type(reasoning) is str and reasoning.isascii()) or _is_text(reasoning))
     ):
-        return text_delta(UNNUMBERED, text, reasoning, call, choice, EMPTY_OBJECT)
+        delta = _new(ResponseDelta)  # as text_delta does, which would be one call more for any text
+        fields = delta.__dict__
+        fields["index"] = UNNUMBERED
+        if text is not None:
+            fields["content_delta"] = text
+        if reasoning is not None:
+            fields["reasoning_delta"] = reasoning
+        if call is not None:
+            fields["tool_call_delta"] = call
+        if choice:
+            fields["choice"] = choice
+        return delta
     return ResponseDelta(content_delta=text, reasoning_delta=reasoning, tool_call_delta=call, choice=choice)
 
 

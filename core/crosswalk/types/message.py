@@ -189,12 +189,14 @@ _set_index, _set_id, _set_name, _set_text, _set_kind = (
 )
 
 
-def arguments_delta(index: int, text: str) -> ToolCallDelta:
-    """Return a fragment of arguments alone, for a caller that has checked its parts. It bypasses the constructor."""
+def arguments_delta(
+    index: int, text: str | None, id: str | None = None, name: str | None = None
+) -> ToolCallDelta:
+    """Return a fragment, mostly of arguments alone, for a caller that has checked its parts. It bypasses the constructor."""
     fragment = _new(ToolCallDelta)
     _set_index(fragment, index)
-    _set_id(fragment, None)
-    _set_name(fragment, None)
+    _set_id(fragment, id)
+    _set_name(fragment, name)
     _set_text(fragment, text)
     _set_kind(fragment, None)
     return fragment

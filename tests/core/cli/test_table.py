@@ -276,6 +276,24 @@ class Rowless:
         return [ResponseDelta(content_delta=take_string(event, "text"), finish_reason=FinishReason.STOP)]
 
 
+@pytest.mark.parametrize(
+    ("provider", "rows", "other_form"),
+    [
+        ("bedrock", {"stopReason": "finish_reason", "messageStop.stopReason": "finish_reason"}, "delta.text"),
+        ("cohere", {"message.tool_plan": "reasoning", "delta.finish_reason": "finish_reason"}, "tool_plan"),
+        ("gemini", {"candidates[].groundingMetadata": "segments", "delta.text": "text"}, "step.type"),
+    ],
+)
+def test_what_code_reads_is_stated_once_where_recordings_show_it(
+    run: Run, provider: str, rows: dict[str, str], other_form: str
+) -> None:
+    shown = run("table", provider, ROOT / "tests/captures" / provider).out.partition("\nFields of ")[2]
+    stated = [line.split() for line in shown.splitlines()[2:] if line]
+    for path, place in rows.items():
+        assert [(row[1], row[2] != "0") for row in stated if row[0] == path] == [(place, True)]
+    assert not [row for row in stated if row[0] == other_form]
+
+
 def test_a_plugin_without_rows_has_no_list_of_them(
     run: Run, tmp_path: Path, provider: Callable[[object, str], str]
 ) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
 from crosswalk import ChatResponse, MappingError, Registry, Segment, SegmentType, normalize, normalize_stream
+from crosswalk.errors import WireTypeError
 from crosswalk.plugins import (
+    FINISH,
     REASONING,
     REFUSAL,
+    TEXT,
+    ChatSaid,
     FieldRow,
     MappingState,
     OpenAIChatDialect,
@@ -217,6 +222,56 @@ def test_a_row_more_reads_a_key_of_the_servers_own(is_stream: bool) -> None:
             response = normalize(body(part), "mine", registry=registry_of(WithRows()))
         assert (response.reasoning, response.text, response.refusal) == expected
         assert "choices" not in response.metadata.extensions
+
+
+class WithRowsOfEvents(OpenAIChatDialect):
+    """Reads a greeting, a source and an end beside the choices."""
+
+    event_rows = {
+        **OpenAIChatDialect.event_rows,
+        "greeting": TEXT,
+        "source": FieldRow("segments", lambda holder, key, said, state: _cite(holder, key, said)),
+        "why": FINISH,
+    }
+
+
+def _cite(holder: dict[str, Any], key: str, said: ChatSaid) -> None:
+    source = ResponseDelta(segment=Segment(SegmentType.CITATION, take_string(holder, key) or ""))
+    (said.first if said.whole else said.deltas).append(source)
+
+
+def test_what_a_row_of_the_event_says_comes_before_the_choices_and_its_end_after_them() -> None:
+    choice = {"index": 0, "message": {"content": "Hi"}}
+    payload = {"choices": [choice], "greeting": "Oh. ", "source": "s", "why": "length"}
+    response = normalize(payload, "mine", registry=registry_of(WithRowsOfEvents()))
+    assert (response.text, response.finish_reason) == ("Oh. Hi", "length")
+    assert [segment.content for segment in response.segments] == ["s", "Oh. Hi"]
+    assert response.metadata.extensions == {}
+
+
+def test_a_value_of_a_wrong_type_beside_the_choices_is_told_after_them() -> None:
+    payload = {**body({"content": "Hi"}), "greeting": 1, "source": "s"}
+    with pytest.raises(WireTypeError, match="greeting: expected string") as refused:
+        normalize(payload, "mine", registry=registry_of(WithRowsOfEvents()))
+    assert refused.value.partial is not None
+    assert [segment.content for segment in refused.value.partial.segments][:2] == ["s", "Hi"]
+
+
+@pytest.mark.parametrize("name", ["event_rows", "choice_rows", "part_rows"])
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        ({"musing": "reasoning"}, "str for 'musing'"),
+        ({7: REASONING}, "FieldRow for '7'"),
+        ([REASONING], "list"),
+    ],
+    ids=["word", "number", "list"],
+)
+def test_rows_of_another_type_are_named_with_their_class_and_form(name: str, rows: Any, found: str) -> None:
+    own_rows = {**getattr(OpenAIChatDialect, name), **rows} if isinstance(rows, dict) else rows
+    form = f"Wrong.{name} gives a FieldRow for each text, as in {{'musing': REASONING}}, not {found}"
+    with pytest.raises(TypeError, match=re.escape(form)):
+        type("Wrong", (OpenAIChatDialect,), {name: own_rows})
 
 
 def test_choices_of_any_number_of_shapes_are_read_alike() -> None:

@@ -21,7 +21,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     WireTypeError,
 )
-from crosswalk.mapping.openai_chat import stated_rows
+from crosswalk.mapping.fields import stated_rows
 from crosswalk.plugins import (
     CREATED,
     FINISH,
