@@ -765,8 +765,7 @@ class MappingState(AnswerDraft):
                 self.id = id
             else:
                 self.has_other_ids = True
-        if model and self.model is None:
-            self.model = model
+        self.model = self.model or model or None
         if created is not None and self.created is None:
             self.created = created
 
@@ -824,8 +823,7 @@ class MappingState(AnswerDraft):
                 leave_mistyped(event, key)
                 return
             self._raw_created = value
-            if self.created is None:
-                self.created = time
+            self.created = self.created or time
         if not value or (value == self._raw_created and type(value) is type(self._raw_created)):
             del event[key]
 
@@ -963,9 +961,8 @@ class MappingState(AnswerDraft):
             draft = self.choices.get(choice) or self.choice(choice)
             calls = self._calls_by_choice[choice] = ToolCalls(draft.calls)
         id, name = id or None, name or None
-        call = calls.open(
-            None if whole else calls.find(index, id, name, has_ended=choice in self.ends), index
-        )
+        found = None if whole else calls.find(index, id, name, has_ended=choice in self.ends)
+        call = calls.open(found, index)
         new_id = new_name = None
         if id is not None and call.id is None and calls.identify(call, id):
             new_id = id
@@ -1004,11 +1001,9 @@ class MappingState(AnswerDraft):
         Raises:
             WireTypeError: index, id or name has another type.
         """
-        said_index: int | None = None
-        if not isinstance(index, str):
-            said_index = index
-        elif index in wire:
-            said_index = take_integer(wire, index)
+        said_index = (
+            index if not isinstance(index, str) else take_integer(wire, index) if index in wire else None
+        )
         holder = wire if function is None else function
         said_id, said_name = wire.get(id), holder.get(name)
         if type(said_id) is type(said_name) is str:  # of any whole call
