@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import attrs
 import orjson
 import pytest
+from hypothesis import example, given, strategies as st
 
 from crosswalk import (
     FinishReason,
@@ -963,6 +964,102 @@ def test_the_bytes_of_repeated_events_are_kept() -> None:
     chunks = frames(A, B, C, D, END)
     stream = normalize_stream(chunks, "toy", registry=registry_of(toy=Toy()))
     assert stream.until_done().raw_events.frames == tuple(chunk.strip() for chunk in chunks)
+
+
+# ---------------------------------------------------------------------------- events with their framing
+
+
+def now_and_then(usual: bytes, *odd: bytes) -> st.SearchStrategy[bytes]:
+    """Most often *usual*, or one of *odd*."""
+    return st.sampled_from([usual] * (12 * len(odd)) + [*odd])
+
+
+STRINGS = (
+    b'"a"', b'"b c"', b'"\\n"', b'"\\""', b'"\\\\"', b'"\\u00e9"', b'"\xc3\xa9"', b'"x"', b'""', b'null', b"7", b'"\\ud83d"',
+    b'"\xff"', b'"a\n"', b'"a"\n', b'"a"\r', b' "a"', b'"a" ', b'"a', b'"a","text":"b"', b'"a","x":"b"', b'"a"}\n\ndata: {"text":"b"',
+    b'"a\\"}\n\n"', b"[]", b"NaN",
+)  # fmt: skip
+NUMBERS = (
+    b"1",
+    b"4",
+    b"-1",
+    b"-0",
+    b"2.0",
+    b"2e0",
+    b"02",
+    b" 2",
+    b"2 ",
+    b"2\n",
+    b"null",
+    b'"2"',
+    b"9223372036854775808",
+)
+HEADS = (b"data:", b"data:  ", b": x\ndata: ", b"event: y\ndata: ", b"data:\ndata: ", b"\r\ndata: ", b"")
+TAILS = (b"\r\n\r\n", b" \n\n", b"\n \n", b"\n\r\n", b"\n", b"\n\n\n", b"\n\ndata: ", b"\r\r", b"")
+FORMS = (
+    "text",
+    "at text",
+    "text at",
+    "n text",
+    "text n",
+    "n at text",
+    "text x at",
+    "text text",
+    "at text n",
+    "call",
+)
+
+
+@st.composite
+def reads(draw: st.DrawFn) -> list[bytes]:
+    """Reads of a live stream with an event in each, of one form but for some of them."""
+    head = draw(st.sampled_from([b"", b"data: ", b"data:", b"event: x\ndata: ", b"event: x\r\ndata: "]))
+    tail = draw(st.sampled_from([b"\n\n", b"\r\n\r\n"] if head else [b"\n", b"\r\n"]))
+    form = draw(st.sampled_from(FORMS))
+    opens = b'{"call":{"index":0,"id":"c","name":"f","args":"{"}}'
+    chunks = [head + opens + tail] if form == "call" else []
+    for number in range(draw(st.integers(4, 8))):
+        fields = []
+        text = draw(now_and_then(b'"t%d"' % number, *STRINGS))
+        for name in form.split():
+            match name:
+                case "text":
+                    fields.append(b'"%b":%b' % ([b"text", b"note"][b'"text' in b"".join(fields)], text))
+                case "at":
+                    fields.append(b'"at":' + draw(now_and_then(b'"2026-%d"' % (number // 2), *STRINGS)))
+                case "n":
+                    fields.append(b'"n":' + draw(now_and_then(b"%d" % number, *NUMBERS)))
+                case "call":
+                    fields.append(b'"call":{"index":0,"args":%b%b}' % (text, b" " * draw(st.integers(0, 2))))
+                case _:
+                    fields.append(b'"x":{"y":"z"}')
+        padding = b" " * draw(st.integers(0, 1))
+        event = b"{%b%b}" % (b",".join(fields), padding)
+        chunks.append(draw(now_and_then(head, *HEADS)) + event + draw(now_and_then(tail, *TAILS)))
+    return [*chunks, head + b'{"end":"stop"}' + tail]
+
+
+PADDED = [b'data: {"call":{"index":0,"args":"%d"}}%b' % (number, b"\n\n") for number in range(4)]
+
+
+@given(reads())
+@example([*PADDED, PADDED[0].replace(b"\n\n", b"\n \n"), *PADDED])
+@example([b'{"text":"a" }\n', b'{"text":"b" }\n', b'{"text":"c" }\n', b'{"text":"d" }\n', b'{"text":"e"} \n'])
+def test_a_read_with_one_event_means_what_its_bytes_mean_to_the_hooks_one_by_one(chunks: list[bytes]) -> None:
+    results = []
+    joined = b"".join(chunks)
+    for plugin, parts in ((Toy(), chunks), (Asked(), [joined[at : at + 1] for at in range(len(joined))])):
+        reader = Reader(registry_of(toy=plugin).mapper("toy"))
+        deltas: list[Any] = []
+        try:
+            for part in parts:
+                deltas += map(to_json, reader.read(part))
+            deltas += map(to_json, reader.finish())
+            outcome = to_jsonable(reader.response())["segments"]
+        except MappingError as error:
+            outcome = str(error)
+        results.append((deltas, outcome, reader.frames))
+    assert results[0] == results[1]
 
 
 # --------------------------------------------------------------------------------- who declares the paths
