@@ -47,6 +47,8 @@ _WRITTEN_MARK: Final = orjson.dumps(_MARK)
 _PATIENCE: Final = 8
 _PAUSE: Final = 32
 """After ``_PATIENCE`` remembered events without a match, only one event in ``_PAUSE`` is remembered, until one matches."""
+_LONGEST_PAUSE: Final = 512
+"""Each pause is twice as long as the one before, up to this."""
 _MOST_CHOICES: Final = 16
 """The most choices with a remembered event. An event is compared with each of them in turn."""
 
@@ -223,6 +225,7 @@ class AlikeEvents:
         depth: the greatest nesting depth of an event.
 
     Attributes:
+        is_ready: whether an event is remembered. If not, no other one can match.
         framed: the remembered event that matched last, if the bytes around it in a read are known.
         unframed: the bytes of the event that matched last, if those around them in its read would help.
     """
@@ -243,14 +246,20 @@ class AlikeEvents:
         self._candidate: _Candidate | None = None
         self._last: _Remembered | None = None
         self._plain: _Remembered | None = None  # the last event, if only its text may change
+        self.is_ready = False
         self.framed: _Remembered | None = None
         self.unframed: bytes | None = None
         self._events_by_choice: dict[int, _Remembered] = {}
         self._vain_count = 0  # the number of remembered events since the last match
         self._pause_count = 0  # the number of next events not to remember
+        self._next_pause = _PAUSE
+        self._is_paused = False  # whether the last event was not to be remembered
 
     def read(self, data: bytes, name: str | None) -> list[ResponseDelta] | None:
-        """Return the deltas of the event *data* if it matches a remembered one, or ``None`` if the hooks must map it."""
+        """Return the deltas of the event *data* if it matches a remembered one, or ``None`` if the hooks must map it.
+
+        Call it only while :attr:`is_ready`.
+        """
         plain_event = self._plain
         if (
             plain_event is not None
@@ -266,7 +275,8 @@ class AlikeEvents:
         last_event = self._last
         if last_event is None:
             candidate = self._candidate
-            if candidate is None or not candidate.may_match(data):
+            assert candidate is not None, "it is ready"
+            if not candidate.may_match(data):
                 return None
             last_event = self._remember(candidate)
             if last_event is None:
@@ -290,6 +300,7 @@ class AlikeEvents:
             return None
         self._last = last_event
         self._vain_count = self._pause_count = 0
+        self._next_pause = _PAUSE
         self._last_number = values.get(_NUMBER)
         self._plain = last_event if last_event.kinds == [_TEXT] else None
         self.framed = last_event if last_event.opening else None
@@ -367,10 +378,14 @@ class AlikeEvents:
             usage: its token counts, or ``None`` if it has none.
             changes: its changes to the extensions.
         """
+        is_paused, self._is_paused = self._is_paused, self._pause_count > 0
+        if self._is_paused:
+            self._pause_count -= 1
+            if is_paused:
+                return  # nothing was remembered or repeated since the last event
         for texts in self._state.repeated_texts.values():
             texts.clear()
-        if self._pause_count:
-            self._pause_count -= 1
+        if self._is_paused:
             self.forget()
             return
         residue = self._event_mapper.residue
@@ -382,9 +397,14 @@ class AlikeEvents:
         if not text or type(source) is not bytes or source[:1] != b"{":
             self.forget()
             return
+        self._vain_count += 1
+        if self._vain_count > _PATIENCE * max(1, len(self._events_by_choice)):
+            self._pause_count = self._next_pause
+            self._next_pause = min(2 * self._next_pause, _LONGEST_PAUSE)
         candidate = _Candidate(source, name, text, delta, usage, residue, changes)
         if self._last is None:
             self._candidate = candidate  # until the next event looks like it
+            self.is_ready = True
         else:
             self._remember(candidate)
 
@@ -403,9 +423,7 @@ class AlikeEvents:
         )
         self._last = self._events_by_choice[remembered.choice] = remembered
         self._plain = self.framed = self.unframed = None
-        self._vain_count += 1
-        if self._vain_count > _PATIENCE * len(self._events_by_choice):
-            self._pause_count = _PAUSE
+        self.is_ready = True
         numbers = [source[cut.start : cut.end] for cut in cuts if cut.kind is _NUMBER]
         self._last_number = int(numbers[0]) if numbers else None
         if len(self._events_by_choice) > _MOST_CHOICES:
@@ -415,6 +433,7 @@ class AlikeEvents:
     def forget(self) -> None:
         """Forget all events, because the next events may have another meaning."""
         self._last = self._plain = self._candidate = self.framed = self.unframed = None
+        self.is_ready = False
         if self._events_by_choice:
             self._events_by_choice.clear()
 

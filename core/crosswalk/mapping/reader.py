@@ -461,8 +461,9 @@ class Reader:
             return self._unframed(error)
         if len(frames) == 1:  # servers flush each event of a live stream
             deltas = self._read_frame(*frames[0])
-            if alike_events is not None and decoder is not None and alike_events.unframed is frames[0][0]:
-                alike_events.frame(decoder.around(frames[0][0], chunk))
+            if alike_events is not None and alike_events.unframed is not None and decoder is not None:
+                data = frames[0][0]
+                alike_events.frame(decoder.around(data, chunk) if alike_events.unframed is data else None)
             return deltas
         return chain.from_iterable(starmap(self._read_frame, frames))
 
@@ -641,6 +642,7 @@ class Reader:
             self._raw_events.append(data)
         if (
             self._alike_events is not None
+            and self._alike_events.is_ready
             and (self._halves is None or not self._halves.waiting)
             and len(data) <= self._longest_line
             and (deltas := self._alike_events.read(data, name)) is not None
