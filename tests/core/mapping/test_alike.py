@@ -561,6 +561,30 @@ def test_choices_in_turns_repeat(number: int) -> None:
     assert mapped(*mixed, *ends) == [*turns[: number + 1], *ends]
 
 
+def call(args: str, **more: Any) -> dict[str, Any]:
+    """An event with a piece of a call."""
+    return {"call": {**more, "args": args}}
+
+
+PIECES = st.sampled_from(
+    [
+        *(call(text, index=index) for text in "ab" for index in range(3)),
+        *(call(text, id=f"c{index}") for text in "cd" for index in range(3)),
+        *(call(text) for text in "ef"),
+        *(say(text, choice=choice) for text in "gh" for choice in range(2)),
+        {"parts": [{"think": "i"}]}, {"bare": "j"}, {"bare": "k"}, call("l", index=1, choice=1),
+        call("{}", index=1, id="new", name="g"), call("m", index=2, id="c1"), say("n", **call("o", index=0)),
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(st.lists(PIECES, min_size=1, max_size=4), max_size=4), st.integers(1, 6))
+def test_pieces_in_any_turns_mean_what_they_mean_to_the_hooks(turns: list[list[Any]], times: int) -> None:
+    opens = [call("{", index=index, id=f"c{index}", name="f") for index in range(3)]
+    events = [event for turn in turns for event in turn * times]
+    mapped(*opens, *events, {"choice": 1, "end": "stop"})
+
+
 def test_of_many_choices_the_last_ones_are_remembered() -> None:
     """And none is mixed up with another."""
     first = [say("a", choice=choice) for choice in range(40)]
