@@ -114,7 +114,7 @@ class _Remembered:
         opening, closing: the bytes of a whole read before and behind those values, with their quotation marks. Empty if
             they are not known.
         last_bracket: the end of the latter, from the event's last byte on.
-        frame_holes: the kind of each value, with the bytes between it and the next one.
+        frame_holes: the kind of each value, with the bytes between it and the next one, if there are several.
         data_span: where the event is in the read.
     """
 
@@ -175,7 +175,8 @@ class _Remembered:
                 self._separators, pairwise(marks), strict=True
             )
         ]
-        self.frame_holes.append((self.kinds[-1], b""))
+        if self.frame_holes:
+            self.frame_holes.append((self.kinds[-1], b""))
         self.data_span = slice(len(head), -len(tail))
 
     def values_in(self, data: bytes) -> dict[str, Any] | None:
@@ -337,6 +338,8 @@ class AlikeEvents:
                 return None
         text = time = number = None
         try:
+            if not event.frame_holes:  # most of any stream
+                text, start = _loads(chunk[start - 1 : end + 1]), end
             for kind, separator in event.frame_holes:
                 if kind is _NUMBER:
                     assert self._last_number is not None, "the last event had it"
