@@ -47,6 +47,7 @@ from crosswalk.plugins import (
     take_objects,
     take_string,
 )
+from crosswalk.wire import Frame, PushDecoder
 from wires import CLOCK, registry_of
 
 
@@ -1084,6 +1085,46 @@ def test_a_read_with_one_event_means_what_its_bytes_mean_to_the_hooks_one_by_one
             outcome = str(error)
         results.append((deltas, outcome, reader.frames))
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("name", ["total_bytes", "line_bytes", "events"])
+def test_events_with_their_framing_count_towards_the_limits(name: str) -> None:
+    chunks = frames(A, B, C, D, say("e"), say("a longer text"), say("f"), END)
+    outcomes = []
+    bounds = {"events": (2, len(chunks) + 2)}
+    for limit in range(*bounds.get(name, (max(map(len, chunks)) - 4, len(b"".join(chunks)) + 2))):
+        outcome = told(Toy(), chunks, limits=Limits(**{name: limit}))
+        assert outcome == told(Asked(), chunks, limits=Limits(**{name: limit}))
+        outcomes.append(type(outcome[1]))
+    assert outcomes[0] is tuple
+    assert outcomes[-1] is bytes
+
+
+class Records(PushDecoder):
+    """Frames that end with a NUL."""
+
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Cut complete frames, which no test cuts in two."""
+        frames += [(data, None) for data in chunk.split(b"\0")[:-1]]
+
+    def finish(self, frames: list[Frame]) -> None:
+        """Nothing is left."""
+
+
+class InRecords(Toy):
+    """In a framing of its own, the bytes around an event are not looked at."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Declare the same, with the framing."""
+        framing = lambda start, limits, content_type: Records(limits)  # noqa: E731
+        return attrs.evolve(super().provider_info(), framing=framing)
+
+
+def test_a_framing_of_a_provider_of_its_own_repeats() -> None:
+    plugin, events = InRecords(), [A, B, C, D, say("\n"), END]
+    deltas, _ = told(plugin, [orjson.dumps(event) + b"\0" for event in events])
+    assert (deltas, plugin.events) == (told(Asked(), frames(*events))[0], [A, B, END])
 
 
 # --------------------------------------------------------------------------------- who declares the paths
