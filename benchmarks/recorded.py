@@ -22,9 +22,10 @@ from benchmarks.payloads import chunks
 from crosswalk.mapping.alike import AlikeEvents
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from crosswalk.plugin.registry import Mapper
     from crosswalk.testing import Capture
-    from crosswalk.types.delta import ResponseDelta
 
 ROOT: Final = Path(__file__).parents[1]
 STREAMS_BAR: Final = 14
@@ -152,15 +153,21 @@ def read_streams(answers: list[Recorded]) -> None:
 
 def _hits(answers: list[Recorded]) -> int:
     """Return the number of events that go around the hooks, since they are like an earlier one."""
-    hits, read = 0, AlikeEvents.read
+    hits = 0
 
-    def counted(self: AlikeEvents, data: bytes, name: str | None) -> list[ResponseDelta] | None:
-        nonlocal hits
-        deltas = read(self, data, name)
-        hits += deltas is not None
-        return deltas
+    def counted(read: Callable[..., object]) -> Callable[..., object]:
+        def count(*arguments: object) -> object:
+            nonlocal hits
+            found = read(*arguments)
+            hits += found is not None
+            return found
 
-    with mock.patch.object(AlikeEvents, "read", counted):
+        return count
+
+    with (
+        mock.patch.object(AlikeEvents, "read", counted(AlikeEvents.read)),
+        mock.patch.object(AlikeEvents, "read_framed", counted(AlikeEvents.read_framed)),
+    ):
         read_streams(answers)
     return hits
 

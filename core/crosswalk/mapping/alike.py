@@ -39,12 +39,16 @@ _TIME: Final = "time"
 _NUMBER: Final = "number"
 _COUNTS: Final = "counts"
 _LOGPROBS: Final = "logprobs"
+_FRAMED_KINDS: Final = frozenset({_TEXT, _TIME, _NUMBER})
+"""The values that may change in an event that is recognized with its framing."""
 _MARK: Final = f"\0{os.urandom(8).hex()}"
 """The placeholder for a value. It is random, so no server can send it."""
 _WRITTEN_MARK: Final = orjson.dumps(_MARK)
 _PATIENCE: Final = 8
 _PAUSE: Final = 32
 """After ``_PATIENCE`` remembered events without a match, only one event in ``_PAUSE`` is remembered, until one matches."""
+_LONGEST_PAUSE: Final = 512
+"""Each pause is twice as long as the one before, up to this."""
 _MOST_CHOICES: Final = 16
 """The most choices with a remembered event. An event is compared with each of them in turn."""
 
@@ -106,11 +110,18 @@ class _Remembered:
         left: the part of the log probabilities that the plugin leaves over, as JSON.
         texts: the texts of the choice that the hooks have not seen.
         before, behind: the bytes before the first value that may change, and behind the last one.
+        closing_brackets: the latter without spaces, if their number may change, or ``None``.
+        opening, closing: the bytes of a whole read before and behind those values, with their quotation marks. Empty if
+            they are not known.
+        last_bracket: the end of the latter, from the event's last byte on.
+        frame_holes: the kind of each value, with the bytes between it and the next one, if there are several.
+        data_span: where the event is in the read.
     """
 
     __slots__ = (
-        "_closing_brackets", "_separators", "before", "behind", "call", "choice", "data", "is_proved", "kind",
-        "kinds", "left", "logprob_path", "name", "parts", "pieces", "residue", "strings", "text", "texts",
+        "_separators", "before", "behind", "call", "choice", "closing", "closing_brackets", "data", "data_span",
+        "frame_holes", "is_proved", "kind", "kinds", "last_bracket", "left", "logprob_path", "name", "opening", "parts",
+        "pieces", "residue", "strings", "text", "texts",
     )  # fmt: skip
 
     def __init__(
@@ -146,7 +157,27 @@ class _Remembered:
         self.behind = data[cuts[-1].end :]
         # Anthropic pads its events with spaces between the last brackets.
         is_padded = cuts[-1].kind in (_TEXT, _TIME) and not self.behind.translate(None, b" }]")
-        self._closing_brackets = self.behind.replace(b" ", b"") if is_padded else None
+        self.closing_brackets = self.behind.replace(b" ", b"") if is_padded else None
+        self.opening = self.closing = b""
+        self.last_bracket = b""
+        self.frame_holes: list[tuple[str, bytes]] = []
+        self.data_span = slice(0)
+
+    def frame(self, head: bytes, tail: bytes) -> None:
+        """Learn that *head* and *tail* stand around the event in a read."""
+        marks = [b"" if kind is _NUMBER else b'"' for kind in self.kinds]
+        self.opening = head + self.before + marks[0]
+        self.closing = marks[-1] + self.behind + tail
+        self.last_bracket = self.behind[-1:] + tail
+        self.frame_holes = [
+            (kind, left_mark + separator + right_mark)
+            for (kind, separator), (left_mark, right_mark) in zip(
+                self._separators, pairwise(marks), strict=True
+            )
+        ]
+        if self.frame_holes:
+            self.frame_holes.append((self.kinds[-1], b""))
+        self.data_span = slice(len(head), -len(tail))
 
     def values_in(self, data: bytes) -> dict[str, Any] | None:
         """Return the values that may change in *data*, by kind, or ``None`` if other bytes differ."""
@@ -166,7 +197,7 @@ class _Remembered:
             end = len(data) - len(self.behind)
             if not data.endswith(self.behind):
                 end = data.rfind(b'"') + 1
-                if self._closing_brackets is None or data[end:].replace(b" ", b"") != self._closing_brackets:
+                if self.closing_brackets is None or data[end:].replace(b" ", b"") != self.closing_brackets:
                     return None
             value = _loads(data[start:end])
         except ValueError:
@@ -193,6 +224,11 @@ class AlikeEvents:
         delivery: delivers deltas.
         state: the state of the answer.
         depth: the greatest nesting depth of an event.
+
+    Attributes:
+        is_ready: whether an event is remembered. If not, no other one can match.
+        framed: the remembered event that matched last, if the bytes around it in a read are known.
+        unframed: the bytes of the event that matched last, if those around them in its read would help.
     """
 
     def __init__(
@@ -211,12 +247,20 @@ class AlikeEvents:
         self._candidate: _Candidate | None = None
         self._last: _Remembered | None = None
         self._plain: _Remembered | None = None  # the last event, if only its text may change
+        self.is_ready = False
+        self.framed: _Remembered | None = None
+        self.unframed: bytes | None = None
         self._events_by_choice: dict[int, _Remembered] = {}
         self._vain_count = 0  # the number of remembered events since the last match
         self._pause_count = 0  # the number of next events not to remember
+        self._next_pause = _PAUSE
+        self._is_paused = False  # whether the last event was not to be remembered
 
     def read(self, data: bytes, name: str | None) -> list[ResponseDelta] | None:
-        """Return the deltas of the event *data* if it matches a remembered one, or ``None`` if the hooks must map it."""
+        """Return the deltas of the event *data* if it matches a remembered one, or ``None`` if the hooks must map it.
+
+        Call it only while :attr:`is_ready`.
+        """
         plain_event = self._plain
         if (
             plain_event is not None
@@ -232,7 +276,8 @@ class AlikeEvents:
         last_event = self._last
         if last_event is None:
             candidate = self._candidate
-            if candidate is None or not candidate.may_match(data):
+            assert candidate is not None, "it is ready"
+            if not candidate.may_match(data):
                 return None
             last_event = self._remember(candidate)
             if last_event is None:
@@ -256,8 +301,11 @@ class AlikeEvents:
             return None
         self._last = last_event
         self._vain_count = self._pause_count = 0
+        self._next_pause = _PAUSE
         self._last_number = values.get(_NUMBER)
         self._plain = last_event if last_event.kinds == [_TEXT] else None
+        self.framed = last_event if last_event.opening else None
+        self.unframed = data if self.framed is None and _FRAMED_KINDS.issuperset(last_event.kinds) else None
         extensions = EMPTY_OBJECT
         if values:
             if _COUNTS in values or _LOGPROBS in values:
@@ -265,6 +313,56 @@ class AlikeEvents:
             if _TIME in values:
                 extensions = self._with_time(values[_TIME])
         return [self._deliver(last_event, text, extensions)]
+
+    def frame(self, around: tuple[bytes, bytes] | None) -> None:
+        """Learn the bytes *around* the event that matched last in its read. With ``None``, they may stand around others."""
+        self.unframed = None
+        if around is not None and self._last is not None:
+            self._last.frame(*around)
+            self.framed = self._last
+
+    def read_framed(self, event: _Remembered, chunk: bytes) -> ResponseDelta | None:
+        """Return the delta of the read *chunk* if it is *event* with other values, framed as before, or ``None``.
+
+        The bytes around a string have its quotation marks, so no space or line end is between them and the string.
+        """
+        start, end = len(event.opening), len(chunk) - len(event.closing)
+        if not chunk.startswith(event.opening):
+            return None
+        if not chunk.endswith(event.closing):
+            end = chunk.rfind(b'"')
+            closing_brackets = event.closing_brackets
+            if closing_brackets is None or not chunk.endswith(event.last_bracket):
+                return None
+            if chunk[end + 1 : event.data_span.stop].replace(b" ", b"") != closing_brackets:
+                return None
+        text = time = number = None
+        try:
+            if not event.frame_holes:  # most of any stream
+                text, start = _loads(chunk[start - 1 : end + 1]), end
+            for kind, separator in event.frame_holes:
+                if kind is _NUMBER:
+                    assert self._last_number is not None, "the last event had it"
+                    number = self._last_number + 1
+                    hole_end = start + len(b"%d" % number)
+                    if not chunk.startswith(b"%d%b" % (number, separator), start):
+                        return None
+                else:
+                    hole_end = chunk.find(separator, start) if separator else end
+                    value = _loads(chunk[start - 1 : hole_end + 1])
+                    if kind is _TIME:
+                        time = value
+                    elif text is None:
+                        text = value
+                    elif value != text:
+                        return None
+                start = hole_end + len(separator)
+        except ValueError:
+            return None
+        if not text or text in event.strings or start != end:
+            return None
+        self._last_number = number
+        return self._deliver(event, text, EMPTY_OBJECT if time is None else self._with_time(time))
 
     def note(
         self,
@@ -283,10 +381,14 @@ class AlikeEvents:
             usage: its token counts, or ``None`` if it has none.
             changes: its changes to the extensions.
         """
+        is_paused, self._is_paused = self._is_paused, self._pause_count > 0
+        if self._is_paused:
+            self._pause_count -= 1
+            if is_paused:
+                return  # nothing was remembered or repeated since the last event
         for texts in self._state.repeated_texts.values():
             texts.clear()
-        if self._pause_count:
-            self._pause_count -= 1
+        if self._is_paused:
             self.forget()
             return
         residue = self._event_mapper.residue
@@ -298,9 +400,14 @@ class AlikeEvents:
         if not text or type(source) is not bytes or source[:1] != b"{":
             self.forget()
             return
+        self._vain_count += 1
+        if self._vain_count > _PATIENCE * max(1, len(self._events_by_choice)):
+            self._pause_count = self._next_pause
+            self._next_pause = min(2 * self._next_pause, _LONGEST_PAUSE)
         candidate = _Candidate(source, name, text, delta, usage, residue, changes)
         if self._last is None:
             self._candidate = candidate  # until the next event looks like it
+            self.is_ready = True
         else:
             self._remember(candidate)
 
@@ -318,10 +425,8 @@ class AlikeEvents:
             source, candidate.name, candidate.text, delta, cuts, candidate.residue, self._state
         )
         self._last = self._events_by_choice[remembered.choice] = remembered
-        self._plain = None
-        self._vain_count += 1
-        if self._vain_count > _PATIENCE * len(self._events_by_choice):
-            self._pause_count = _PAUSE
+        self._plain = self.framed = self.unframed = None
+        self.is_ready = True
         numbers = [source[cut.start : cut.end] for cut in cuts if cut.kind is _NUMBER]
         self._last_number = int(numbers[0]) if numbers else None
         if len(self._events_by_choice) > _MOST_CHOICES:
@@ -330,7 +435,8 @@ class AlikeEvents:
 
     def forget(self) -> None:
         """Forget all events, because the next events may have another meaning."""
-        self._last = self._plain = self._candidate = None
+        self._last = self._plain = self._candidate = self.framed = self.unframed = None
+        self.is_ready = False
         if self._events_by_choice:
             self._events_by_choice.clear()
 

@@ -57,6 +57,7 @@ from crosswalk.wire.framing import (
     HalfBuffer,
     HeldEvent,
     Limits,
+    PushDecoder,
     SniffingDecoder,
     is_done,
     load_event,
@@ -410,6 +411,7 @@ class Reader:
         self._alike_events: AlikeEvents | None = None
         self._error_decoder = BodyDecoder(options.limits) if options.status >= 400 else None
         self._decoder: SniffingDecoder | None = None  # made when bytes come that need framing
+        self._direct_decoder: PushDecoder | None = None  # the one that it chose, from the first event on
         self._decode: Callable[[bytes], list[Frame]] | None = None
         if self._error_decoder is not None:
             self._decode = self._error_decoder.decode
@@ -436,12 +438,33 @@ class Reader:
             MappingError: the bytes cannot be mapped. ``partial`` has everything before them.
             PluginError: the plugin failed.
         """
+        alike_events, decoder = self._alike_events, self._direct_decoder
         try:
+            if (
+                alike_events is not None
+                and (event := alike_events.framed) is not None
+                and decoder is not None
+                and decoder.is_idle
+                and self._halves is None
+                and self._event_count < self._most_events
+                and len(chunk) <= self._longest_line
+                and len(chunk) <= decoder.room
+                and (delta := alike_events.read_framed(event, chunk)) is not None
+            ):
+                self._event_count += 1
+                decoder.room -= len(chunk)
+                if self._raw_events is not None:
+                    self._raw_events.append(chunk[event.data_span])
+                return (delta,)
             frames = (self._decode or self._new_decoder())(chunk)
         except Exception as error:
             return self._unframed(error)
         if len(frames) == 1:  # servers flush each event of a live stream
-            return self._read_frame(*frames[0])
+            deltas = self._read_frame(*frames[0])
+            if alike_events is not None and alike_events.unframed is not None and decoder is not None:
+                data = frames[0][0]
+                alike_events.frame(decoder.around(data, chunk) if alike_events.unframed is data else None)
+            return deltas
         return chain.from_iterable(starmap(self._read_frame, frames))
 
     def read_whole(self, answer: bytes) -> Iterable[ResponseDelta]:
@@ -619,6 +642,7 @@ class Reader:
             self._raw_events.append(data)
         if (
             self._alike_events is not None
+            and self._alike_events.is_ready
             and (self._halves is None or not self._halves.waiting)
             and len(data) <= self._longest_line
             and (deltas := self._alike_events.read(data, name)) is not None
@@ -711,7 +735,8 @@ class Reader:
         if alike_events is not None:
             alike_events.note(source, name, deltas, usage, changes)
         elif self._event_count <= 2 and self._decoder is not None:
-            self._decode = self._decoder.direct
+            self._direct_decoder = self._decoder.direct
+            self._decode = self._direct_decoder.decode
             if self._event_count == 2 and (alike_events := self._new_alike()) is not None:
                 self._alike_events = alike_events
                 alike_events.note(source, name, deltas, usage, changes)

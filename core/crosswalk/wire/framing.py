@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from enum import Enum
 from itertools import dropwhile, repeat
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NoReturn, Protocol, TypeAlias
 
 import attrs
 import orjson
@@ -155,9 +155,10 @@ class PushDecoder:
     Attributes:
         limits: the limits.
         room: the number of bytes that may follow. A reader that bypasses the decoder counts its bytes here.
+        is_idle: whether the next bytes are read as if nothing had come before.
     """
 
-    _is_idle = False  # whether the next bytes are read as if nothing had come before
+    is_idle = False
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self.limits = limits
@@ -200,6 +201,13 @@ class PushDecoder:
         self.finish(frames)
         return frames
 
+    def around(self, data: bytes, chunk: bytes) -> tuple[bytes, bytes] | None:
+        """Return what stands before and behind *data* in *chunk*, of which it was the only frame, or ``None``.
+
+        While :attr:`is_idle`, other data of one line is the only frame between them, too. ``None`` says that it may not be.
+        """
+        return None
+
     def _without_bom(self, chunk: bytes) -> bytes:
         assert self._head is not None
         head = self._head + chunk
@@ -238,7 +246,12 @@ class LineDecoder(PushDecoder):
 
     Attributes:
         tail: the bytes behind the last ``\n``.
+        before_data: what may stand before the data of a frame of one line, from the line end on.
+        behind_data: what may stand behind it.
     """
+
+    before_data: ClassVar[tuple[bytes, ...]] = ()
+    behind_data: ClassVar[tuple[bytes, ...]] = ()
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         super().__init__(limits)
@@ -255,6 +268,12 @@ class LineDecoder(PushDecoder):
         self.tail += chunk
         if len(self.tail) > self.limits.line_bytes:
             raise self.too_long("a line")
+
+    def around(self, data: bytes, chunk: bytes) -> tuple[bytes, bytes] | None:
+        """Return the bytes around *data*, see :class:`PushDecoder`."""
+        before, _, behind = chunk.partition(data)
+        is_last_line = (b"\n" + before).endswith(self.before_data) and behind in self.behind_data
+        return (before, behind) if is_last_line and self.is_idle and not _has_line_end(data) else None
 
     def _take_lines(self, text: bytes, frames: list[Frame]) -> bytes:
         """Read the complete lines of *text* and give what is left after the last of them."""
@@ -343,6 +362,9 @@ class NDJSONDecoder(LineDecoder):
         StreamTooLargeError: the stream is longer than ``total_bytes``.
     """
 
+    before_data = (b"\n",)
+    behind_data = (b"\n", b"\r\n")
+
     def __init__(self, limits: Limits = DEFAULT) -> None:
         super().__init__(limits)
         self._longest = limits.line_bytes
@@ -353,13 +375,13 @@ class NDJSONDecoder(LineDecoder):
         """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
         # A server that flushes each line sends it as one chunk, which needs no line loop.
         size = len(chunk)
-        if self._is_idle and chunk.find(b"\n") == size - 1 and size <= self._longest and size <= self.room:
+        if self.is_idle and chunk.find(b"\n") == size - 1 and size <= self._longest and size <= self.room:
             line = chunk.strip()
             if line:
                 self.room -= size
                 return [(line, None)]
         frames = super().decode(chunk)
-        self._is_idle = self._head is None and self.is_between_events
+        self.is_idle = self._head is None and self.is_between_events
         return frames
 
     @property
@@ -399,6 +421,10 @@ class NDJSONDecoder(LineDecoder):
         self.tail.clear()
 
 
+def _has_line_end(data: bytes) -> bool:
+    return LF in data or CR in data
+
+
 def _is_blank(line: bytes) -> bool:
     return not line or line.isspace()
 
@@ -428,6 +454,9 @@ class SSEDecoder(LineDecoder):
         StreamTooLargeError: the stream is longer than ``total_bytes``.
     """
 
+    before_data = (b"\ndata: ", b"\ndata:")
+    behind_data = (b"\n\n", b"\r\n\r\n")
+
     def __init__(self, limits: Limits = DEFAULT) -> None:
         super().__init__(limits)
         self._longest = limits.line_bytes
@@ -443,7 +472,7 @@ class SSEDecoder(LineDecoder):
         """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
         # A server that flushes each event sends it as one chunk, which needs no line loop.
         size = len(chunk)
-        if self._is_idle and size <= self._longest and size <= self.room:
+        if self.is_idle and size <= self._longest and size <= self.room:
             start, name = (6, None) if chunk.startswith(b"data: ") else self._start_of_data(chunk)
             if chunk.endswith(b"\n\n"):
                 is_one_event = chunk.find(b"\n", start) == size - 2 and CR not in chunk
@@ -474,7 +503,7 @@ class SSEDecoder(LineDecoder):
 
     def read(self, chunk: bytes, frames: list[Frame]) -> None:
         """Return the frames that *chunk* completes, see :class:`PushDecoder`."""
-        self._is_idle = False  # also where this fails
+        self.is_idle = False  # also where this fails
         # A \r ends its line at once, since waiting for a \n might hold a live event back.
         if self._is_after_cr:
             chunk = chunk.removeprefix(b"\n")
@@ -486,7 +515,7 @@ class SSEDecoder(LineDecoder):
                 lines.append(b"")
             chunk = b"\n".join(lines)
         super().read(chunk, frames)
-        self._is_idle = self.is_between_events
+        self.is_idle = self.is_between_events
 
     @property
     def is_between_events(self) -> bool:
@@ -717,13 +746,9 @@ class SniffingDecoder(PushDecoder):
         return super().decode(chunk)
 
     @property
-    def direct(self) -> Callable[[bytes], list[Frame]]:
-        """:meth:`decode` of the decoder that was chosen, once there is one."""
-        return (
-            self.decode
-            if self._chosen_decoder is None or self._failure is not None
-            else self._chosen_decoder.decode
-        )
+    def direct(self) -> PushDecoder:
+        """The decoder that was chosen, once there is one."""
+        return self if self._chosen_decoder is None or self._failure is not None else self._chosen_decoder
 
     def flush(self) -> list[Frame]:
         """Take the end of the input and return the remaining frames, see :class:`Decoder`."""
@@ -768,7 +793,7 @@ class SniffingDecoder(PushDecoder):
         self.framing = framing
         self._chosen_decoder = decoder = self._decoder_of(framing)
         decoder.room, decoder._head = self.room, None
-        decoder._is_idle = self._head == b""  # nothing has come before
+        decoder.is_idle = self._head == b""  # nothing has come before
         return decoder
 
     def _decoder_of(self, framing: Framing) -> PushDecoder:

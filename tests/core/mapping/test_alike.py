@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import attrs
 import orjson
 import pytest
+from hypothesis import example, given, strategies as st
 
 from crosswalk import (
     FinishReason,
@@ -46,6 +47,7 @@ from crosswalk.plugins import (
     take_objects,
     take_string,
 )
+from crosswalk.wire import Frame, PushDecoder
 from wires import CLOCK, registry_of
 
 
@@ -560,6 +562,30 @@ def test_choices_in_turns_repeat(number: int) -> None:
     assert mapped(*mixed, *ends) == [*turns[: number + 1], *ends]
 
 
+def call(args: str, **more: Any) -> dict[str, Any]:
+    """An event with a piece of a call."""
+    return {"call": {**more, "args": args}}
+
+
+PIECES = st.sampled_from(
+    [
+        *(call(text, index=index) for text in "ab" for index in range(3)),
+        *(call(text, id=f"c{index}") for text in "cd" for index in range(3)),
+        *(call(text) for text in "ef"),
+        *(say(text, choice=choice) for text in "gh" for choice in range(2)),
+        {"parts": [{"think": "i"}]}, {"bare": "j"}, {"bare": "k"}, call("l", index=1, choice=1),
+        call("{}", index=1, id="new", name="g"), call("m", index=2, id="c1"), say("n", **call("o", index=0)),
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(st.lists(PIECES, min_size=1, max_size=4), max_size=4), st.integers(1, 6))
+def test_pieces_in_any_turns_mean_what_they_mean_to_the_hooks(turns: list[list[Any]], times: int) -> None:
+    opens = [call("{", index=index, id=f"c{index}", name="f") for index in range(3)]
+    events = [event for turn in turns for event in turn * times]
+    mapped(*opens, *events, {"choice": 1, "end": "stop"})
+
+
 def test_of_many_choices_the_last_ones_are_remembered() -> None:
     """And none is mixed up with another."""
     first = [say("a", choice=choice) for choice in range(40)]
@@ -963,6 +989,142 @@ def test_the_bytes_of_repeated_events_are_kept() -> None:
     chunks = frames(A, B, C, D, END)
     stream = normalize_stream(chunks, "toy", registry=registry_of(toy=Toy()))
     assert stream.until_done().raw_events.frames == tuple(chunk.strip() for chunk in chunks)
+
+
+# ---------------------------------------------------------------------------- events with their framing
+
+
+def now_and_then(usual: bytes, *odd: bytes) -> st.SearchStrategy[bytes]:
+    """Most often *usual*, or one of *odd*."""
+    return st.sampled_from([usual] * (12 * len(odd)) + [*odd])
+
+
+STRINGS = (
+    b'"a"', b'"b c"', b'"\\n"', b'"\\""', b'"\\\\"', b'"\\u00e9"', b'"\xc3\xa9"', b'"x"', b'""', b'null', b"7", b'"\\ud83d"',
+    b'"\xff"', b'"a\n"', b'"a"\n', b'"a"\r', b' "a"', b'"a" ', b'"a', b'"a","text":"b"', b'"a","x":"b"', b'"a"}\n\ndata: {"text":"b"',
+    b'"a\\"}\n\n"', b"[]", b"NaN",
+)  # fmt: skip
+NUMBERS = (
+    b"1",
+    b"4",
+    b"-1",
+    b"-0",
+    b"2.0",
+    b"2e0",
+    b"02",
+    b" 2",
+    b"2 ",
+    b"2\n",
+    b"null",
+    b'"2"',
+    b"9223372036854775808",
+)
+HEADS = (b"data:", b"data:  ", b": x\ndata: ", b"event: y\ndata: ", b"data:\ndata: ", b"\r\ndata: ", b"")
+TAILS = (b"\r\n\r\n", b" \n\n", b"\n \n", b"\n\r\n", b"\n", b"\n\n\n", b"\n\ndata: ", b"\r\r", b"")
+FORMS = (
+    "text",
+    "at text",
+    "text at",
+    "n text",
+    "text n",
+    "n at text",
+    "text x at",
+    "text text",
+    "at text n",
+    "call",
+)
+
+
+@st.composite
+def reads(draw: st.DrawFn) -> list[bytes]:
+    """Reads of a live stream with an event in each, of one form but for some of them."""
+    head = draw(st.sampled_from([b"", b"data: ", b"data:", b"event: x\ndata: ", b"event: x\r\ndata: "]))
+    tail = draw(st.sampled_from([b"\n\n", b"\r\n\r\n"] if head else [b"\n", b"\r\n"]))
+    form = draw(st.sampled_from(FORMS))
+    opens = b'{"call":{"index":0,"id":"c","name":"f","args":"{"}}'
+    chunks = [head + opens + tail] if form == "call" else []
+    for number in range(draw(st.integers(4, 8))):
+        fields = []
+        text = draw(now_and_then(b'"t%d"' % number, *STRINGS))
+        for name in form.split():
+            match name:
+                case "text":
+                    fields.append(b'"%b":%b' % ([b"text", b"note"][b'"text' in b"".join(fields)], text))
+                case "at":
+                    fields.append(b'"at":' + draw(now_and_then(b'"2026-%d"' % (number // 2), *STRINGS)))
+                case "n":
+                    fields.append(b'"n":' + draw(now_and_then(b"%d" % number, *NUMBERS)))
+                case "call":
+                    fields.append(b'"call":{"index":0,"args":%b%b}' % (text, b" " * draw(st.integers(0, 2))))
+                case _:
+                    fields.append(b'"x":{"y":"z"}')
+        padding = b" " * draw(st.integers(0, 1))
+        event = b"{%b%b}" % (b",".join(fields), padding)
+        chunks.append(draw(now_and_then(head, *HEADS)) + event + draw(now_and_then(tail, *TAILS)))
+    return [*chunks, head + b'{"end":"stop"}' + tail]
+
+
+PADDED = [b'data: {"call":{"index":0,"args":"%d"}}%b' % (number, b"\n\n") for number in range(4)]
+
+
+@given(reads())
+@example([*PADDED, PADDED[0].replace(b"\n\n", b"\n \n"), *PADDED])
+@example([b'{"text":"a" }\n', b'{"text":"b" }\n', b'{"text":"c" }\n', b'{"text":"d" }\n', b'{"text":"e"} \n'])
+def test_a_read_with_one_event_means_what_its_bytes_mean_to_the_hooks_one_by_one(chunks: list[bytes]) -> None:
+    results = []
+    joined = b"".join(chunks)
+    for plugin, parts in ((Toy(), chunks), (Asked(), [joined[at : at + 1] for at in range(len(joined))])):
+        reader = Reader(registry_of(toy=plugin).mapper("toy"))
+        deltas: list[Any] = []
+        try:
+            for part in parts:
+                deltas += map(to_json, reader.read(part))
+            deltas += map(to_json, reader.finish())
+            outcome = to_jsonable(reader.response())["segments"]
+        except MappingError as error:
+            outcome = str(error)
+        results.append((deltas, outcome, reader.frames))
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("name", ["total_bytes", "line_bytes", "events"])
+def test_events_with_their_framing_count_towards_the_limits(name: str) -> None:
+    chunks = frames(A, B, C, D, say("e"), say("a longer text"), say("f"), END)
+    outcomes = []
+    bounds = {"events": (2, len(chunks) + 2)}
+    for limit in range(*bounds.get(name, (max(map(len, chunks)) - 4, len(b"".join(chunks)) + 2))):
+        outcome = told(Toy(), chunks, limits=Limits(**{name: limit}))
+        assert outcome == told(Asked(), chunks, limits=Limits(**{name: limit}))
+        outcomes.append(type(outcome[1]))
+    assert outcomes[0] is tuple
+    assert outcomes[-1] is bytes
+
+
+class Records(PushDecoder):
+    """Frames that end with a NUL."""
+
+    def read(self, chunk: bytes, frames: list[Frame]) -> None:
+        """Cut complete frames, which no test cuts in two."""
+        frames += [(data, None) for data in chunk.split(b"\0")[:-1]]
+
+    def finish(self, frames: list[Frame]) -> None:
+        """Nothing is left."""
+
+
+class InRecords(Toy):
+    """In a framing of its own, the bytes around an event are not looked at."""
+
+    @hookimpl
+    def provider_info(self) -> ProviderInfo:
+        """Declare the same, with the framing."""
+        framing = lambda start, limits, content_type: Records(limits)  # noqa: E731
+        return attrs.evolve(super().provider_info(), framing=framing)
+
+
+def test_a_framing_of_a_provider_of_its_own_repeats() -> None:
+    plugin, events = InRecords(), [A, B, C, D, say("\n"), END]
+    deltas, _ = told(plugin, [orjson.dumps(event) + b"\0" for event in events])
+    assert (deltas, plugin.events) == (told(Asked(), frames(*events))[0], [A, B, END])
 
 
 # --------------------------------------------------------------------------------- who declares the paths
