@@ -171,7 +171,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
             *({"text": text} for text in texts),
             *chain(*(_with_mark({"text": text}, mark) for text, mark in marked_texts)),
         ]
-    put_options(body, request, CONVERSE, drops)
+    put_options(body, request, CONVERSE, drops, but=["tool_choice", "reasoning_effort"])
     tool_config = _tools(request, turns, drops)
     if tool_config:
         body["toolConfig"] = tool_config

@@ -76,7 +76,7 @@ def build_request(request: ChatRequest) -> HTTPRequest:
         "messages": [*without_silence(messages, lambda message: message.keys() == {"role"})],
         "stream": request.stream,  # it is required
     }
-    put_options(body, request, COHERE, drops)
+    put_options(body, request, COHERE, drops, but=["tool_choice"])
     if request.tools:
         body["tools"] = [openai_tool(tool) for tool in request.tools]
         for tool in body["tools"]:

@@ -91,7 +91,7 @@ from crosswalk.types.message import (
 )
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import CitationRef, Segment, SegmentType, altered
-from crosswalk.wire.options import RequestRow, RequestTable, put
+from crosswalk.wire.options import OPTIONS, RequestRow, RequestTable, put
 
 # ----------------------------------------------------------------------------- openai chat
 # Requests in OpenAI's chat dialect: the building block for every server that takes them.
@@ -116,7 +116,9 @@ class OpenAIChatStyle:
         null_content: whether the content of an assistant's message may be null if it has calls, or else is an empty text.
         takes_any_arguments: whether the arguments of a call may be any text. An engine that renders them with a template
             parses them, and refuses a conversation with a truncated call: it gets ``{"INVALID_JSON": text}``.
-        rows: the server's rows of options, where its words differ.
+        rows: the server's rows of options, where its words differ, and of the parts that it takes besides. The function
+            ``write`` of a row gets what the request has: a ``ToolChoice`` or ``NamedTool``, a ``ReasoningEffort``, or the
+            ``ResponseFormat``. A named tool and a format without it have OpenAI's form.
         lacks: the places of :data:`crosswalk.wire.options.PLACES` that the server does not have, though its *table* does.
         is_strict: whether it refuses fields that it does not know.
         hosted_tools: for each kind of tool that the server runs itself, its item of ``tools``.
@@ -145,6 +147,18 @@ class OpenAIChatStyle:
     arrange: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
     unsupported: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
+    def __attrs_post_init__(self) -> None:
+        own_paths = {row.path for row in self.table.rows}
+        for row in self.rows:
+            is_fixed = row.place not in OPTIONS and row.place.startswith(_FIXED_PLACES)
+            if is_fixed and row.path not in own_paths:
+                raise ValueError(
+                    f"rows: {row.place} has OpenAI's field, and none at {row.path}: change the body in build_request"
+                )
+
+
+_FIXED_PLACES: Final = ("tool.", "format.", "message.", "call", "result", "reasoning", "refusal")
+
 
 def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | None = None) -> HTTPRequest:
     """Return *request* as a request in OpenAI's chat dialect.
@@ -171,7 +185,14 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
     if not messages:
         raise UnsupportedRequestError("the conversation has no content", options=["messages"])
     body: dict[str, Any] = {"model": request.model, "messages": style.arrange(messages)}
-    put_options(body, supported_request, table, drops)
+    rows = {name: table.row(name) for name in ("tool_choice", "reasoning_effort", "response_format")}
+    lacking_options = [name for name, row in rows.items() if row is None]
+    drops.given(supported_request, *lacking_options, reason=f"{table.label} has no such option")
+    choice_row, format_row = rows["tool_choice"], rows["response_format"]
+    named_choice = None
+    if isinstance(supported_request.tool_choice, NamedTool) and choice_row and choice_row.write is None:
+        named_choice = openai_choice(supported_request)
+    put_options(body, supported_request, table, drops, but=("tool_choice",) if named_choice else ())
     tools = [openai_tool(tool) for tool in supported_request.tools]
     for hosted_tool in supported_request.hosted_tools:
         item = dict(style.hosted_tools[hosted_tool.kind])
@@ -184,13 +205,15 @@ def build_openai_chat_request(request: ChatRequest, style: OpenAIChatStyle | Non
             drops.add("hosted_tools", f"the plugin does not say how to ask for {hosted_tool.kind}")
     if tools:
         body["tools"] = tools
-    choice = openai_choice(supported_request)
-    if choice is not None:
-        body["tool_choice"] = choice if isinstance(choice, str) else _nested(choice)
-    if supported_request.response_format is not None:
-        body["response_format"] = _nested(openai_format(supported_request.response_format))
-    if supported_request.reasoning_effort is not None:
-        body["reasoning_effort"] = supported_request.reasoning_effort.value
+    if choice_row and isinstance(named_choice, dict):
+        put(body, choice_row.path, _nested(named_choice))
+    wanted = supported_request.response_format
+    if format_row and wanted is not None:
+        form = format_row.written(wanted) if format_row.write else _nested(openai_format(wanted))
+        if form is None:
+            drops.add("response_format", f"{table.label} has no form for it")
+        else:
+            put(body, format_row.path, form)
     if request.stream:
         body["stream"] = True
         if style.include_usage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -23,6 +24,7 @@ from crosswalk.request import (
     ChatRequest,
     HostedTool,
     HTTPRequest,
+    NamedTool,
     ReasoningEffort,
     ResponseFormat,
     ToolDefinition,
@@ -603,11 +605,14 @@ def put_options(
 ) -> None:
     """Write the plain options of *request* into *body*, as *table* spells them. Note in *drops* those that it lacks.
 
+    A table of the server's own may have rows for ``tool_choice`` and ``reasoning_effort``. They are written as well, as
+    :func:`word_of` and the row's ``write`` say. Without a row they are the caller's.
+
     Args:
         body: the body of the request.
         request: the canonical request.
-        table: the table of the server, or the name of its format: ``chat``, ``responses``, ``messages``, ``ollama`` or
-            ``gemini``.
+        table: the table of the server, or the name of its format, for plain options alone: ``chat``, ``responses``,
+            ``messages``, ``ollama`` or ``gemini``.
         drops: collects the options that cannot be expressed.
         but: options that the caller writes.
         names: the server's own names, for options that have other ones than in *table*.
@@ -623,6 +628,23 @@ def put_options(
             drops.add(name, f"{known_table.label} has no such option")
         else:
             put(body, path, list(value) if isinstance(value, tuple) else row.written(value) if row else value)
+    for name in () if isinstance(table, str) else ("tool_choice", "reasoning_effort"):
+        value, row = getattr(request, name), known_table.row(name)
+        if value is not None and row is not None and name not in but:
+            word = _choice_word(row, value, known_table, drops)
+            if word is not None:
+                put(body, names.get(name, row.path), word)
+
+
+def _choice_word(row: RequestRow, value: Any, table: RequestTable, drops: Drops) -> Any:
+    """Return what *row* writes for *value*, a choice of tools or an effort, or ``None`` with a note in *drops*."""
+    if row.words and row.write is None:
+        return word_of(row.place, value, table, drops)
+    word = value.value if row.write is None and isinstance(value, StrEnum) else row.written(value)
+    if word is None or isinstance(word, NamedTool):
+        drops.add(row.place, f"{table.label} has no word for it")
+        return None
+    return word
 
 
 @lru_cache(maxsize=256)
