@@ -584,7 +584,8 @@ class OpenAIChatDialect:
         if type(event) is not dict:
             event = require_object(event)
         told: ChatSaid | None = None
-        event_keys, event_level = self._event_level
+        event_keys, event_level, has_identity = self._event_level
+        is_same = state.id is not None and event.get("id") == state.id
         if event_keys and not event_keys.isdisjoint(event):
             told = ChatSaid(self)
             read_rows(event_level, event, told, state)
@@ -600,10 +601,10 @@ class OpenAIChatDialect:
             return
         if "choices" not in event and kind != wire.CHUNK:
             raise unknown_event(event, "no choices in it, so it is not in OpenAI's dialect")
-        is_same = state.id is not None and event.get("id") == state.id
         type_error: WireTypeError | None = None
         try:
-            state.take_identity(event)
+            if has_identity:
+                state.take_identity(event)
         except WireTypeError as error:
             type_error = error  # once the answer has been read: nothing of it is to be lost
         choices_state = state.own(Choices)
@@ -777,10 +778,17 @@ class OpenAIChatDialect:
         return steps
 
     @cached_property
-    def _event_level(self) -> tuple[frozenset[str], Level]:
-        """The rows of an event, and their keys, but those of the identity, which is taken at once."""
-        rows = {key: row for key, row in self.event_rows.items() if key not in _IDENTITY}
-        return frozenset(rows), level_of(rows)
+    def _event_level(self) -> tuple[frozenset[str], Level, bool]:
+        """The keys of the rows of an event, the rows, and whether the identity is taken at once, without these rows."""
+        rows = self.event_rows
+        has_identity = all(rows.get(key) is row for key, row in _IDENTITY.items())
+        if has_identity:
+            rows = {key: row for key, row in rows.items() if key not in _IDENTITY}
+        return (
+            frozenset(path.partition(".")[0].removesuffix("[]") for path in rows),
+            level_of(rows),
+            has_identity,
+        )
 
     def reasoning(self, part: dict[str, Any], choice: int, state: MappingState) -> str | None:
         """Return the reasoning of a message or delta. Under both of its names it counts once."""

@@ -13,6 +13,8 @@ from crosswalk import ChatResponse, MappingError, Registry, Segment, SegmentType
 from crosswalk.errors import WireTypeError
 from crosswalk.plugins import (
     FINISH,
+    ID,
+    MODEL,
     REASONING,
     REFUSAL,
     TEXT,
@@ -327,3 +329,32 @@ def test_a_row_names_no_other_word_than_those_of_an_answer() -> None:
 
     with pytest.raises(ValueError, match="calls"):
         FieldRow("tool_calls", take, "calls")
+
+
+def reading_by(rows: dict[str, FieldRow]) -> ChatResponse:
+    class Server(OpenAIChatDialect):
+        event_rows = rows
+
+    registry = Registry(installed=[])
+    registry.register(Server(), "server")
+    choice = {"index": 0, "message": {"content": "Hi"}, "finish_reason": "stop"}
+    body = {"id": "a1", "model": "m", "created": 1700000000, "meta": {"name": "n"}, "choices": [choice]}
+    return normalize(json.dumps(body).encode(), "server", registry=registry)
+
+
+def test_rows_of_an_event_that_a_subclass_replaces_are_the_only_ones() -> None:
+    response = reading_by({"meta.name": MODEL, "id": ID})
+    assert (response.id, response.model) == ("a1", "n")
+    assert response.metadata.extensions["model"] == "m"
+    assert response.metadata.extensions["created"] == 1700000000
+
+
+def test_a_row_of_the_identity_may_read_it_in_another_way() -> None:
+    def take_later(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
+        holder[key] += 1
+        state.take_created(holder, key)
+
+    rows = {**OpenAIChatDialect.event_rows, "created": FieldRow("created", take_later)}
+    standard, later = reading_by(dict(OpenAIChatDialect.event_rows)), reading_by(rows)
+    assert (later.created - standard.created).total_seconds() == 1
+    assert (later.id, later.model) == ("a1", "m")
