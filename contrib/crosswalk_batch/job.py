@@ -64,7 +64,7 @@ _RECEIPT: Final = re.compile(rf"{RECEIPTS_FOLDER}/part-\d{{6,}}\.json")
 
 @attrs.frozen(kw_only=True)
 class Job:
-    """What is done with inputs. A folder holds the output of one job.
+    """How inputs are mapped and written. A folder holds the output of one job.
 
     Attributes:
         folder: the absolute path or URL of the output.
@@ -127,7 +127,7 @@ def _checksum(made: Mapping[str, Any]) -> str:
 
 @attrs.frozen
 class Receipt:
-    """What a part holds, written when all its files are there.
+    """The contents of a part, written when all its files are there.
 
     Attributes:
         part: its number, from 0.

@@ -85,7 +85,7 @@ class InputPiece:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What it is known by."""
+        """The piece's name in a receipt: the input's key and the piece's number."""
         return *self.input.key, self.number
 
     @property

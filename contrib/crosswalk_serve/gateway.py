@@ -303,7 +303,7 @@ class StoredConversation:
 
     @classmethod
     def of_bytes(cls, stored_bytes: bytes) -> StoredConversation:
-        """What :meth:`to_bytes` gave.
+        """Read the bytes that :meth:`to_bytes` wrote.
 
         Raises:
             ValueError, LookupError, TypeError: another version has kept it in another form.
@@ -323,21 +323,21 @@ class Documents(Protocol):
     """Bytes by name, each for some time."""
 
     async def put(self, name: str, data: bytes, answer: str | None = None) -> bool:
-        """Keep *data* as long as the rest of its *answer*, or by itself without one; whether it is kept."""
+        """Store *data* as long as the rest of its *answer*, or by itself without one. Return whether it is stored."""
 
     async def get(self, name: str) -> bytes | None:
         """Return the stored value of *name*, or ``None`` without one."""
 
     async def remove(self, name: str) -> bool:
-        """Keep nothing as *name*; whether something was."""
+        """Remove the value of *name*. Return whether there was one."""
 
 
 class MemoryDocuments:
-    """:class:`Documents` of this process, within the bounds of *store*; the oldest answers go first.
+    """:class:`Documents` of this process, within the bounds of *store*. The oldest answers go first.
 
     Args:
         store: the bounds.
-        clock: seconds, that only ever grow.
+        clock: returns seconds that only grow.
     """
 
     def __init__(self, store: Store, clock: Callable[[], float] = time) -> None:
@@ -349,7 +349,7 @@ class MemoryDocuments:
         self._size = 0
 
     async def put(self, name: str, data: bytes, answer: str | None = None) -> bool:
-        """See :class:`Documents`; what is larger than all that may be kept is not."""
+        """See :class:`Documents`. *data* above the bound of all documents is not stored."""
         await self.remove(name)
         store, now = self._store, self._clock()
         if len(data) > store.bytes or not store.entries:
@@ -390,8 +390,8 @@ class RedisDocuments:
     """:class:`Documents` in Redis.
 
     Args:
-        client: of redis-py, asynchronous; it is not closed.
-        prefix: what all keys start with.
+        client: an asynchronous client of redis-py, which is not closed.
+        prefix: the prefix of all keys.
         store: how long they are kept.
     """
 
@@ -486,7 +486,7 @@ class Conversations:
         return None
 
     async def forget(self, owner: str | None, id: str) -> bool:
-        """Keep it no longer; whether it was.
+        """Remove a stored answer. Return whether it was stored.
 
         Raises:
             StoreError: the store does not answer.

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 
 
 class ChatSaid(Said):
-    """What a choice says, or an event apart from its choices.
+    """The values of a choice, or of an event apart from its choices.
 
     Attributes:
         dialect: the dialect with the rows that read it.
@@ -473,8 +473,8 @@ class OpenAIChatDialect:
         names: see ``ProviderInfo``.
         style: the differences of the server's requests from OpenAI's, as arguments of an ``OpenAIChatStyle``.
         errors: what the vendor says of its errors, or ``None`` if the general rules suffice.
-        event_rows: the rows of an event, by key, except its choices and counts. What they say comes before the choices, but
-            for an end, the last deltas and an error, which come after them.
+        event_rows: the rows of an event, by key, except its choices and counts. Their values come before the choices, but
+            an end, the last deltas and an error come after them.
         choice_rows: the rows of a choice. Their functions get a :class:`ChatSaid`, as those of all three.
         part_rows: the rows of its message or delta, which are asked before.
     """
@@ -883,7 +883,7 @@ class OpenAIChatDialect:
 
     @hookimpl
     def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        """See the hook ``map_usage``. Some servers send the counts inside a choice; equal ones in both places count once."""
+        """See the hook ``map_usage``. Some servers send the counts inside a choice. Equal ones in both places count once."""
         choice_usage = None
         choices = event.get("choices")
         for choice in choices if type(choices) is list else ():
@@ -915,7 +915,7 @@ class OpenAIChatDialect:
 
     @cached_property
     def count_paths(self) -> CountPaths:
-        """Where the usage object has its counts, as the attributes of this class say it."""
+        """The paths of the counts in a usage object, as the attributes of this class state them."""
         own_paths = {name: getattr(self, name) for name in MULTI_PATH_COUNTS}
         return CountPaths({**wire.COUNTS, **own_paths, **self.usage_details})
 

@@ -1,4 +1,4 @@
-"""What a declaration says about its values, such as the limits of ``Annotated``, and what is wrong with a value."""
+"""The limits that a declaration states for its values, as ``Annotated`` does, and the check of a value against them."""
 
 from __future__ import annotations
 
@@ -395,7 +395,7 @@ def refuse_misfits(kind: Any, where: str) -> None:
 
 
 def _fits(kind: Any, fitting_kinds: tuple[str, ...], bound: Any) -> bool:
-    """Whether *kind* has the limit *bound*, which values of the *fitting_kinds* have. What pydantic alone knows has it."""
+    """Whether *kind* has the limit *bound* of the *fitting_kinds*. A kind that only pydantic knows always has it."""
     kind = _bare(kind)
     if members := [each for each in union_members(kind) if each is not type(None)]:
         return all(_fits(each, fitting_kinds, bound) for each in members)

@@ -228,10 +228,10 @@ def _setters(cls: Any) -> tuple[Callable[[Any, Any], None], ...]:
 
 @functools.cache
 def _parts(cls: Any) -> tuple[Callable[[Any], tuple[Any, ...]], dict[str, int], tuple[Any, ...]] | None:
-    """What copies a value of an attrs class, or ``None`` if its fields are not slots.
+    """Return the parts that copy a value of an attrs class, or ``None`` if its fields are not slots.
 
-    The first gets all fields, in their order, the last one twice: there are two at least. Then the position of each, and
-    the functions that set them.
+    The first part gets all fields in their order, the last one twice, so that there are always two. The second is the
+    position of each field, and the third holds the functions that set them.
     """
     names = [*_defaults(cls)]
     if not all(hasattr(getattr(cls, name, None), "__set__") for name in names):
@@ -490,9 +490,9 @@ class TokenLogprob:
 
     Attributes:
         token: the token as text.
-        logprob: natural logarithm of its probability; ``None`` where the model has none, as for the first
+        logprob: natural logarithm of its probability, or ``None`` where the model has none, as for the first
             token of a prompt.
-        bytes: its UTF-8 bytes, which may be a part of a character; ``None`` when not sent.
+        bytes: its UTF-8 bytes, which may be a part of a character, or ``None`` when not sent.
         top: the likeliest tokens at this place, in the provider's order.
 
     Raises:
@@ -732,7 +732,7 @@ class Segment:
 
 
 class ErrorKind(StrEnum):
-    """What kind of error a provider reported, the same words for every provider."""
+    """The kind of error that a provider reported, in the same words for every provider."""
 
     RATE_LIMIT = "rate_limit"
     QUOTA = "quota"
