@@ -15,7 +15,14 @@ import pytest
 import crosswalk_serve
 from contrib_serve import asking, config_of, says
 from crosswalk import ChatMessage, Role, ToolCall, normalize, normalize_stream
-from crosswalk.service import ChatRequest, Endpoint, LLMService, ToolDefinition, build_http_request
+from crosswalk.service import (
+    ChatRequest,
+    Endpoint,
+    LLMService,
+    SyncLLMService,
+    ToolDefinition,
+    build_http_request,
+)
 from crosswalk.testing import Answer, ReplayServer
 from crosswalk.types import dump_json
 from crosswalk_serve import create_app
@@ -29,11 +36,15 @@ TWICE = 2
 """What is done once for a process or a service is done in the first two of three requests."""
 
 
+Walk = set[tuple[str, str]]
+"""Functions by the file of their module and their name with that of their class."""
+
+
 @contextmanager
-def walked() -> Iterator[set[str]]:
-    """The modules with functions that are called in the block, without those of the kit."""
+def walked() -> Iterator[Walk]:
+    """The functions that are called in the block, without those of the kit."""
     seen: set[CodeType] = set()
-    modules: set[str] = set()
+    walk: Walk = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
@@ -42,11 +53,26 @@ def walked() -> Iterator[set[str]]:
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        yield modules
+        yield walk
     finally:
         sys.setprofile(before)
-        files = {code.co_filename for code in seen}
-        modules |= {file for file in files if file.startswith(SHIPPED) and "/crosswalk/testing/" not in file}
+        found = {(code.co_filename, code.co_qualname) for code in seen}
+        walk |= {one for one in found if one[0].startswith(SHIPPED) and "/crosswalk/testing/" not in one[0]}
+
+
+def modules_of(walk: Walk) -> set[str]:
+    """The modules of the functions that are called."""
+    return {file for file, _ in walk}
+
+
+def for_streams(walk: Walk) -> Walk:
+    """The functions that only a stream needs: of its driver, its events and its framing, and what tells events alike."""
+    modules = ("/types/stream.py", "/mapping/alike.py", "/crosswalk/stream.py")
+    return {
+        (file, name)
+        for file, name in walk
+        if file.endswith(modules) or name.startswith("EventStream.") or "Decoder." in name
+    }
 
 
 def walk_of_chunk(number: int) -> set[str]:
@@ -60,9 +86,9 @@ def walk_of_chunk(number: int) -> set[str]:
     deltas = read()
     for _ in range(number):
         next(deltas)
-    with walked() as modules:
+    with walked() as walk:
         next(deltas)
-    return modules
+    return modules_of(walk)
 
 
 def test_a_first_chunk_passes_few_modules() -> None:
@@ -77,24 +103,35 @@ def test_a_body_passes_few_modules() -> None:
     (body,) = says("Hello").chunks
     for _ in range(TWICE):
         normalize(body, "vllm")
-    with walked() as modules:
+    with walked() as walk:
         response = normalize(body, "vllm")
-    assert (response.text, len(modules) <= 14) == ("Hello", True)
+    assert (response.text, len(modules_of(walk)) <= 14, for_streams(walk)) == ("Hello", True, set())
 
 
-async def walk_of_call(upstream: ReplayServer) -> set[str]:
+async def walk_of_call(upstream: ReplayServer) -> Walk:
     async with LLMService(Endpoint("vllm", model="m", base_url=upstream.url)) as service:
         for _ in range(TWICE):
             await service.complete(ChatRequest("Hi"))
-        with walked() as modules:
+        with walked() as walk:
             await service.complete(ChatRequest("Hi"))
-    return modules
+    return walk
 
 
-def test_a_call_passes_few_modules(upstream: ReplayServer) -> None:
-    for _ in range(TWICE + 1):
-        upstream.add(says())
-    assert len(asyncio.run(walk_of_call(upstream))) <= 40
+def test_a_call_passes_few_modules_and_nothing_of_streams(upstream: ReplayServer) -> None:
+    upstream.add(says(), times=None)
+    walk = asyncio.run(walk_of_call(upstream))
+    assert (len(modules_of(walk)) <= 40, for_streams(walk)) == (True, set())
+
+
+def test_a_blocking_call_passes_nothing_of_streams(upstream: ReplayServer) -> None:
+    upstream.add(says(), times=None)
+    with SyncLLMService(Endpoint("vllm", model="m", base_url=upstream.url)) as service:
+        with walked() as walk:
+            service.complete(ChatRequest("Hi"))
+        assert not for_streams(walk)
+        with walked() as walk:
+            list(service.stream(ChatRequest("Hi")))
+    assert for_streams(walk)
 
 
 PATHS = {
@@ -126,8 +163,8 @@ def asked_by(client: str, number: int, *, is_stream: bool) -> tuple[str, bytes]:
     return PATHS[client], dump_json({**body, "model": "tiny", "stream": is_stream})
 
 
-async def walk_of_last(upstream: ReplayServer, server: str, asked: list[tuple[str, bytes]]) -> set[str]:
-    """The modules that the last of the requests *asked* passes, to a gateway before *server*."""
+async def walk_of_last(upstream: ReplayServer, server: str, asked: list[tuple[str, bytes]]) -> Walk:
+    """The functions that the last of the requests *asked* passes, to a gateway before *server*."""
     upstream.add(Answer.text("It is sunny in Paris."), times=None)
     models = f"tiny: {{provider: {server}, model: m, base_url: '{upstream.url}', api_key: sk-secret-1}}"
     app = create_app(config_of(upstream, "on_unsupported: drop", models=models))
@@ -135,10 +172,10 @@ async def walk_of_last(upstream: ReplayServer, server: str, asked: list[tuple[st
         *earlier, (path, body) = asked
         for before in earlier:
             assert (await client.post(before[0], content=before[1])).status_code == 200
-        with walked() as modules:
+        with walked() as walk:
             answer = await client.post(path, content=body)
         assert (answer.status_code, "Paris" in answer.text) == (200, True)
-    return modules
+    return walk
 
 
 @pytest.mark.untraced
@@ -149,15 +186,14 @@ def test_a_request_to_the_gateway_passes_few_modules(
     upstream: ReplayServer, client: str, server: str, is_stream: bool
 ) -> None:
     asked = [asked_by(client, number, is_stream=is_stream) for number in range(TWICE + 1)]
-    assert len(asyncio.run(walk_of_last(upstream, server, asked))) <= MOST
+    walk = asyncio.run(walk_of_last(upstream, server, asked))
+    assert (len(modules_of(walk)) <= MOST, bool(for_streams(walk))) == (True, is_stream)
 
 
 def test_a_request_on_its_lane_passes_fewer(upstream: ReplayServer) -> None:
     asked = (CHAT, dump_json({"model": "tiny", "messages": [{"role": "user", "content": "Hi"}]}))
-    modules = asyncio.run(walk_of_last(upstream, "vllm", [asked] * (TWICE + 1)))
-    assert len(modules) <= 30
-    of_streams = ("stream.py", "alike.py")  # what tells events alike, and what writes them
-    assert not [module for module in modules if module.endswith(of_streams)]
+    walk = asyncio.run(walk_of_last(upstream, "vllm", [asked] * (TWICE + 1)))
+    assert (len(modules_of(walk)) <= 30, for_streams(walk)) == (True, set())
 
 
 def test_the_gateway_has_few_modules() -> None:
