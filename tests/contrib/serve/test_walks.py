@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 import crosswalk_serve
 from contrib_serve import asking, config_of, says
@@ -24,6 +25,7 @@ from crosswalk.service import (
     build_http_request,
 )
 from crosswalk.testing import Answer, ReplayServer
+from crosswalk.testing.exchange import Hang, SentChunk, Step
 from crosswalk.types import dump_json
 from crosswalk_serve import create_app
 
@@ -194,6 +196,68 @@ def test_a_request_on_its_lane_passes_fewer(upstream: ReplayServer) -> None:
     asked = (CHAT, dump_json({"model": "tiny", "messages": [{"role": "user", "content": "Hi"}]}))
     walk = asyncio.run(walk_of_last(upstream, "vllm", [asked] * (TWICE + 1)))
     assert (len(modules_of(walk)) <= 30, for_streams(walk)) == (True, set())
+
+
+class UpToText:
+    """The events up to the first one with a text come at once, and then none."""
+
+    def apply(self, steps: Sequence[Step]) -> list[Step]:
+        """Return *steps* with this fault in them."""
+        head, *rest = steps
+        chunks = [step.data for step in rest if isinstance(step, SentChunk)]
+        count = next(number for number, data in enumerate(chunks, 1) if b"Paris" in data)
+        return [head, SentChunk(b"".join(chunks[:count])), Hang()]
+
+
+async def calls_of_last(upstream: ReplayServer, server: str, asked: list[tuple[str, bytes]]) -> int:
+    """The number of calls of our functions for the last of the requests *asked*, up to the first text for the client."""
+    called: list[str] = []
+    models = f"tiny: {{provider: {server}, model: m, base_url: '{upstream.url}', api_key: sk-secret-1}}"
+    app = create_app(config_of(upstream, "on_unsupported: drop", models=models))
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            called.append(frame.f_code.co_filename)
+
+    async def up_to_text(scope: Scope, receive: Receive, send: Send) -> None:
+        async def told(message: Message) -> None:
+            if sys.getprofile() is not note:
+                return  # nobody reads what follows
+            await send(message)
+            if b"Paris" in message.get("body", b"") and message.get("more_body"):
+                sys.setprofile(before)
+                await send({"type": "http.response.body"})
+                raise ConnectionError
+
+        called.clear()
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            with suppress(ConnectionError):
+                await app(scope, receive, told)
+        finally:
+            sys.setprofile(before)
+
+    async with app.router.lifespan_context(app), asking(up_to_text) as client:
+        for path, body in asked:
+            assert "Paris" in (await client.post(path, content=body)).text
+    return sum(file.startswith(SHIPPED) and "/crosswalk/testing/" not in file for file in called)
+
+
+@pytest.mark.untraced
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("client", PATHS)
+def test_the_first_event_takes_no_more_calls_than_a_whole_body(
+    upstream: ReplayServer, client: str, server: str
+) -> None:
+    upstream.add(Answer.text("Paris"), times=None, when=lambda request: not request.wants_stream)
+    upstream.add(Answer.text("Paris"), UpToText(), times=None)
+    calls = []
+    for is_stream in (True, False):
+        asked = [asked_by(client, number, is_stream=is_stream) for number in range(TWICE + 1)]
+        calls.append(asyncio.run(calls_of_last(upstream, server, asked)))
+    first_event, body = calls
+    assert first_event <= body
 
 
 def test_the_gateway_has_few_modules() -> None:
