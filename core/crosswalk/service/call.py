@@ -484,7 +484,7 @@ class ServiceCall:
         self._response: ChatResponse | None = None
         self._error: CrosswalkError | None = None
         self._observations: list[Observation] = []
-        # Whether a middleware has replaced the response is told only at the end.
+        # Whether a middleware's response is in place of the server's is known at the end.
         self.has_ended = self._has_attempt = self._is_replaced = False
         self._prepared_requests: dict[int, Prepared] = {}  # what goes to each endpoint
         self._deadline: float | None = None  # of the call, by the time of its waits
@@ -527,7 +527,7 @@ class ServiceCall:
 
     def _as_shown(self, request: ChatRequest) -> ChatRequest:
         """Return *request* as it is sent."""
-        return request
+        return altered(request, stream=True) if self._shows_events and not request.stream else request
 
     # The attempts.
 
@@ -943,9 +943,6 @@ class EventStream(ServiceCall, AsyncIterator[StreamEvent]):
             raise
         finally:
             await self._leave()
-
-    def _as_shown(self, request: ChatRequest) -> ChatRequest:
-        return request if request.stream else altered(request, stream=True)
 
     def _begin(self, endpoint: int, passed_over: Iterable[int] = ()) -> None:
         super()._begin(endpoint, passed_over)
