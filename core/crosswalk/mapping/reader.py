@@ -384,6 +384,9 @@ class Reader:
         mapper: the provider.
         options: how to read.
         is_guess: whether other providers answer like that, too, so that the provider's id is derived.
+
+    Attributes:
+        start_time: the time from which durations are measured, by the timer of *options*.
     """
 
     def __init__(
@@ -427,7 +430,7 @@ class Reader:
         self._has_sentinel = False
         self._is_done = False  # nothing may follow
         self._input_has_ended = False  # the input has ended, and its remainder is read
-        self._start_time = options.timer() if options.timer is not None else 0.0
+        self.start_time = options.timer() if options.timer is not None else 0.0
         self._first_token_time: float | None = None
         self._response: ChatResponse | None = None
 
@@ -467,8 +470,12 @@ class Reader:
             return deltas
         return chain.from_iterable(starmap(self._read_frame, frames))
 
-    def read_whole(self, answer: bytes) -> Iterable[ResponseDelta]:
+    def read_whole(self, answer: bytes, *, is_watched: bool = True) -> Iterable[ResponseDelta]:
         """:meth:`read` for a complete *answer*: a single JSON document needs no framing.
+
+        Args:
+            answer: the bytes.
+            is_watched: whether the deltas of a single document are wanted. If not, they lack what only their reader needs.
 
         Raises:
             MappingError: as from :meth:`read`.
@@ -482,6 +489,7 @@ class Reader:
                 pass  # several documents, halves of characters, or not JSON: the framing tells
             else:
                 self._event_count += 1
+                self._delivery.is_watched = is_watched and self._delivery.is_watched
                 if self._raw_events is not None:
                     self._raw_events.append(answer)
                 return self._map_complete(event, None, answer)
@@ -823,9 +831,9 @@ class Reader:
     def _measure(self) -> None:
         timer, state = self._options.timer, self._state
         if timer is not None:
-            state.request_duration = timedelta(seconds=timer() - self._start_time)
+            state.request_duration = timedelta(seconds=timer() - self.start_time)
             if self._first_token_time is not None:
-                state.time_to_first_token = timedelta(seconds=self._first_token_time - self._start_time)
+                state.time_to_first_token = timedelta(seconds=self._first_token_time - self.start_time)
 
     # Errors.
 

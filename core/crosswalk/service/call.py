@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any, Final, Self
 
@@ -81,18 +81,6 @@ _MOST_ERROR_BYTES: Final = 2**20
 """The number of bytes of an error's body that are read: it says why in its first part."""
 
 
-class _Since:
-    """A clock with *start* as its first reading: a reader takes the time of its making for that of the request."""
-
-    def __init__(self, start: float, timer: Callable[[], float]) -> None:
-        self._start: float | None = start
-        self._timer = timer
-
-    def __call__(self) -> float:
-        start, self._start = self._start, None
-        return self._timer() if start is None else start
-
-
 class Attempt:
     """One attempt at one endpoint.
 
@@ -110,6 +98,8 @@ class Attempt:
         path: the path of its HTTP request, or empty before one is sent.
         content_type: the content type of the answer, in lower case without parameters, or empty before it begins.
         headers: those of the answer, by their names in lower case, or empty before it begins.
+        start_time: the time of sending, by the timer of *setup*.
+        has_read: whether anything of the answer has been read.
         has_token: whether the first token has arrived.
         silent_since: the time of the last token, or of sending, by the clock of *wait*. The time that the consumer takes
             is to be added.
@@ -122,7 +112,7 @@ class Attempt:
         self.model = request.model or route.endpoint.model or ""
         self.path = self.content_type = ""
         self.headers: Mapping[str, str] = {}
-        self.has_token = False
+        self.has_read = self.has_token = False
         self.extra: dict[str, Any] = {}
         self._setup = setup
         self._route = route
@@ -137,16 +127,11 @@ class Attempt:
         limits = setup.options.limits
         self._left_bytes = min(_MOST_ERROR_BYTES, limits.line_bytes, limits.total_bytes)  # of an error's body
         self._reader: Reader | None = None
-        self._start_time = setup.timer()
+        self.start_time = setup.timer()
         self._sent_time = self.silent_since = 0.0
         self._pieces: Iterator[bytes] = iter(())  # of a long chunk
         # The time since which the answer has been over, without the sentinel and with it.
         self._end_times: dict[bool, float] = {}
-
-    @property
-    def seconds(self) -> float:
-        """The time that it has taken so far."""
-        return self._setup.timer() - self._start_time
 
     @property
     def reader(self) -> Reader:
@@ -172,7 +157,7 @@ class Attempt:
         if prepared_request.built.tool_names:
             self._tool_names = self.extra["tool_names"] = dict(prepared_request.built.tool_names)
         self.path = prepared_request.built.path
-        self._start_time = setup.timer()
+        self.start_time = setup.timer()
         self._sent_time = self.silent_since = wait.now()
         method, headers = prepared_request.built.method, prepared_request.headers
         if route.sign is not None:  # now: a signature does not last long
@@ -206,13 +191,8 @@ class Attempt:
         self._is_error = status >= 400
         self._reader = self._new_reader(status if self._is_error else 200)
         if 300 <= status < 400:
-            return self.failed(
-                ErrorInfo(
-                    ErrorKind.INVALID_REQUEST,
-                    f"HTTP {status}: {_no_answer(answer.headers)}; check base_url",
-                    status=status,
-                )
-            )
+            message = f"HTTP {status}: {_no_answer(answer.headers)}; check base_url"
+            return self.failed(ErrorInfo(ErrorKind.INVALID_REQUEST, message, status=status))
         return None
 
     async def chunk(self) -> tuple[bytes | None, AttemptFailure | None]:
@@ -249,6 +229,22 @@ class Attempt:
             self._left_bytes -= len(chunk)
         return chunk, None
 
+    async def read_body(self) -> AttemptFailure | None:
+        """Read the answer to its end. Return how that failed, or ``None``: then :meth:`response` is complete."""
+        chunk: bytes | None = b""
+        while chunk is not None:
+            chunk, failure = await self.chunk()
+            if failure is not None:
+                return failure
+            try:
+                for delta in self.deltas(chunk):
+                    self.has_read = True
+                    if self._is_stream and is_output(delta):
+                        self.note_token()
+            except CrosswalkError as error:
+                return self.unread(error, has_read=self.has_read)
+        return self.refused()
+
     def deltas(self, chunk: bytes | None) -> Iterable[ResponseDelta]:
         """Return the deltas of *chunk*, the next bytes of the answer, or ``None`` for its end.
 
@@ -262,7 +258,8 @@ class Attempt:
         else:
             length, self._content_length = self._content_length, None  # the first bytes may be all
             is_whole = length is not None and length == str(len(chunk))
-            deltas = reader.read_whole(chunk) if is_whole else reader.read(chunk)
+            is_watched = self._is_stream or "stream" in self.content_type
+            deltas = reader.read_whole(chunk, is_watched=is_watched) if is_whole else reader.read(chunk)
         return map(self._with_own_name, deltas) if self._tool_names else deltas
 
     def _with_own_name(self, delta: ResponseDelta) -> ResponseDelta:
@@ -298,14 +295,18 @@ class Attempt:
     def failed(self, info: ErrorInfo) -> AttemptFailure:
         """Return the failure of this attempt with *info* and the partial answer."""
         return AttemptFailure(
-            info, self.retry_after, self.partial(info), is_unstarted=self._is_unstarted(info)
+            info,
+            self.retry_after,
+            self.partial(info),
+            is_unstarted=is_unstarted(self.extra.get("status"), info.code),
         )
 
-    def refused(self, response: ChatResponse) -> AttemptFailure | None:
-        """Return the failure that the server itself reported in *response*, or ``None`` for an answer.
+    def refused(self) -> AttemptFailure | None:
+        """Return the failure that the server itself reported in its complete answer, or ``None`` without one.
 
         A generation that ended with a finish word and its counts was paid for. It is final: nobody is asked again.
         """
+        response = self.response()
         info = response.error_info
         if info is None:
             return None
@@ -319,7 +320,7 @@ class Attempt:
             response,
             is_final=is_paid(response) and not is_requested,
             is_retry_requested=is_requested,
-            is_unstarted=self._is_unstarted(info),
+            is_unstarted=is_unstarted(self.extra.get("status"), info.code),
         )
 
     def unread(self, error: CrosswalkError, *, has_read: bool) -> AttemptFailure:
@@ -328,20 +329,23 @@ class Attempt:
         An answer that ends too early is the server's failure, and so is other content in its place, such as a proxy's page.
         Unreadable data behind readable data raises: a retry would hide it.
         """
+        raise_interruption(error)
         cause, is_cut = getattr(error, "cause", ""), isinstance(error, IncompleteStreamError)
         if is_cut and has_read and (self._is_stream or "stream" in self.content_type):
             return self.failed(ErrorInfo(ErrorKind.SERVER, cause, retryable=True, code="incomplete_stream"))
         if is_cut or (not has_read and isinstance(error, FramingError) and not isinstance(error, LimitError)):
-            message = f"no answer that can be read ({self._content}): {cause}"
+            assert self._answer is not None, "something was read"
+            content_type = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
+            content = f"HTTP {self._answer.status}, {content_type or 'without a content type'}"
+            message = f"no answer that can be read ({content}): {cause}"
             return self.failed(ErrorInfo(ErrorKind.SERVER, message, retryable=True, code=_UNREADABLE))
         info = ErrorInfo(ErrorKind.UNKNOWN, str(error), code=_UNREADABLE)
         failure = self.failed(info)
-        is_whole = isinstance(
-            error, UnknownFinishReasonError
-        )  # all of it was received: it is not requested again
+        # All of such an answer was received: it is not requested again.
+        is_whole = isinstance(error, UnknownFinishReasonError)
         return AttemptFailure(failure.info, failure.retry_after, failure.response, error, is_final=is_whole)
 
-    def crashed(self, error: Exception) -> AttemptFailure:
+    def crashed(self, error: BaseException) -> AttemptFailure:
         """Return the failure of this attempt by an unexpected *error* of a plugin, an observer or a client."""
         name = type(error).__name__
         return self.failed(ErrorInfo(ErrorKind.UNKNOWN, f"failed with {name}", code="internal_error"))
@@ -350,20 +354,10 @@ class Attempt:
         """Return the end of this attempt by its caller, with the partial answer."""
         return AttemptFailure(CANCELLED, response=as_cancelled(self.partial(CANCELLED)), cancelled=True)
 
-    def _is_unstarted(self, info: ErrorInfo) -> bool:
-        return is_unstarted(self.extra.get("status"), info.code)
-
     @property
     def retry_after(self) -> float | None:
         """The seconds that the server asks to wait, or ``None`` if it does not."""
         return None if self._answer is None else retry_after_of(self._answer.headers)
-
-    @property
-    def _content(self) -> str:
-        """The status and content type of the answer, from its headers."""
-        assert self._answer is not None, "something was read"
-        content_type = clean_message(self._redact(self._answer.headers.get("content-type", "")), 80)
-        return f"HTTP {self._answer.status}, {content_type or 'without a content type'}"
 
     def _ended_by(self, error: Exception, limit_name: str) -> AttemptFailure | None:
         """Return the failure of a wait under the limit *limit_name*, ended by *error*. Raises *error* if it is none."""
@@ -414,15 +408,16 @@ class Attempt:
         return (end, end_limit) if end is not None and end < next_token else (next_token, limit_name)
 
     def _new_reader(self, status: int) -> Reader:
-        timer = _Since(self._start_time, self._setup.timer)
         options = altered(
             self._setup.options,
             status=status,
-            timer=timer,
+            timer=self._setup.timer,
             redact=self._redact if self._redact.finds_any else None,
             content_type=self.content_type,
         )
-        return Reader(self._route.mapper, options)
+        reader = Reader(self._route.mapper, options)
+        reader.start_time = self.start_time  # that of the request
+        return reader
 
 
 def _too_late(limit_name: str, timeouts: Timeouts) -> ErrorInfo:
@@ -431,10 +426,8 @@ def _too_late(limit_name: str, timeouts: Timeouts) -> ErrorInfo:
         "between_tokens": "no further token",
         "between_bytes": "no further byte",
     }.get(limit_name, "no end of the answer")
-    return timeout_info(
-        limit_name,
-        f"{missing_phrase} within {counted(getattr(timeouts, limit_name) or _DRAIN_SECONDS, 'second')}",
-    )
+    seconds = getattr(timeouts, limit_name) or _DRAIN_SECONDS
+    return timeout_info(limit_name, f"{missing_phrase} within {counted(seconds, 'second')}")
 
 
 _UNREADABLE: Final = "unreadable_answer"
@@ -448,8 +441,325 @@ def _no_answer(headers: Mapping[str, str]) -> str:
     return "the server sends no answer"
 
 
+# ------------------------------------------------------------------------------------ call
+# One call: its attempts, one after the other, with the middleware around them and the observers beside them.
+
+
+def is_output(delta: ResponseDelta) -> bool:
+    """Whether *delta* holds output of the model, and not only facts about the answer.
+
+    An empty text does not count: some servers send it to announce a text.
+    """
+    return bool(
+        delta.content_delta
+        or delta.reasoning_delta
+        or delta.tool_call_delta is not None
+        or delta.refusal_delta
+        or delta.segment is not None
+    )
+
+
+class ServiceCall:
+    """One call of a service. It belongs to one event loop.
+
+    Args:
+        setup: the state that all calls of the service share.
+        request: the request.
+
+    Attributes:
+        has_ended: whether the call has its response, or the exception in its place.
+    """
+
+    _shows_events = False
+
+    def __init__(self, setup: Setup, request: Asked) -> None:
+        self._setup = setup
+        self._request = as_request(request)
+        self._wait = setup.new_wait()
+        self._around: Around | None = None
+        self._retries: RetryState | None = None  # from the start on
+        self._wait_seconds: float | None = 0.0  # before the next attempt, or None without one
+        self._failure: AttemptFailure | None = None  # of the last attempt
+        self._attempts: list[ProviderAttempt] = []
+        self._response: ChatResponse | None = None
+        self._error: CrosswalkError | None = None
+        self._observations: list[Observation] = []
+        # Whether a middleware's response is in place of the server's is known at the end.
+        self.has_ended = self._has_attempt = self._is_replaced = False
+        self._prepared_requests: dict[int, Prepared] = {}  # what goes to each endpoint
+        self._deadline: float | None = None  # of the call, by the time of its waits
+
+    @property
+    def response(self) -> ChatResponse:
+        """The complete response, once the call has ended for any reason.
+
+        Raises:
+            ResponseValidationError: it has not ended (``ACODE-RSP-008``).
+            CrosswalkError: the exception that was raised, if nothing was sent.
+        """
+        if self._response is None:
+            if self._error is not None:
+                raise self._error
+            raise ResponseValidationError("the stream has not been read to its end", code="ACODE-RSP-008")
+        return self._response
+
+    async def cancel(self) -> None:
+        """End the answer here, from any task of this event loop, and close the connection.
+
+        Events that have arrived can still be read. The last one is then ``response.incomplete`` with a response marked
+        ``cancelled``. Does nothing to a stream that has ended.
+
+        Raises:
+            Exception: a middleware raises it for that response, which stays.
+        """
+        self._wait.cancel()
+        if self._wait.is_read_here:
+            return  # it ends when the reading goes on
+        await self._wait.alone(self._read_rest)
+
+    async def _read_rest(self) -> None:
+        """Read what is left, unless that is done by who reads the call."""
+
+    async def end(self) -> None:
+        """Like :meth:`cancel`, by the service that is being closed. A call of another event loop is left alone."""
+        if self._wait.is_here():
+            await self.cancel()
+
+    def _as_shown(self, request: ChatRequest) -> ChatRequest:
+        """Return *request* as it is sent."""
+        return altered(request, stream=True) if self._shows_events and not request.stream else request
+
+    # The attempts.
+
+    async def _next_attempt(self) -> Attempt | None:
+        """End the last attempt, whose reading set ``_failure``, and return the next one, whose answer has begun.
+
+        ``None`` if there is none: the call has its response.
+
+        Raises:
+            CrosswalkError: the call ends with it instead.
+        """
+        if self._retries is not None:
+            await self._settle(self._retries)
+        else:
+            await self._start()
+        retries = self._retries
+        if retries is None:  # a middleware has answered
+            return None
+        while self._wait_seconds is not None:
+            if self._wait_seconds and not self._wait.is_cancelled:
+                pause_start = self._setup.timer()
+                try:
+                    await self._wait.pause(self._wait_seconds)
+                finally:
+                    earlier = self._attempts[-1]
+                    extra = {**earlier.extra, "waited_seconds": self._setup.timer() - pause_start}
+                    self._attempts[-1] = attrs.evolve(earlier, extra=extra)
+            if self._wait.is_cancelled:
+                self._failure = self._attempt.cancelled()
+                break
+            self._is_trying = True
+            self._failure = await self._attempt.open(self._prepared_requests[retries.endpoint])
+            if self._failure is None:
+                return self._attempt
+            await self._settle(retries)
+        await self._finish()
+        return None
+
+    async def _stepped(self, step: Awaitable[Any], otherwise: Any, deadline: float | None = None) -> Any:
+        """Return the result of a *step* of the middleware, or *otherwise* if the caller or the *deadline* ends it."""
+        try:
+            return await self._wait.within(deadline, step)
+        except TimeoutError:
+            if self._wait.is_late or self._wait.is_cancelled:
+                return otherwise
+            raise
+
+    async def _start(self) -> None:
+        """Begin the call, and the first attempt with the request to each endpoint, unless a middleware answers the call."""
+        setup = self._setup
+        self._wait.begin()
+        if setup.timeouts.call is not None:
+            self._deadline = self._wait.now() + setup.timeouts.call
+        setup.calls.add(self)
+        if setup.middleware:
+            self._around = around = Around(setup.middleware)
+            given = await self._stepped(around.ask(self._request), self._request, self._deadline)
+            if isinstance(given, ChatResponse):
+                self._response, self.has_ended, self._is_replaced = given, True, True
+                return
+            self._request = self._as_shown(given)
+        self._begin(0)
+        failures: dict[int, AttemptFailure] = {}
+        if setup.discovery is not None:
+            try:
+                needs_model = self._request.model is None
+                self._setup = setup = await setup.discovery.resolve(
+                    setup, self._wait, self._deadline, self._request, needs_model=needs_model
+                )
+                self._begin(0)
+            except CrosswalkError as unresolved:
+                failures = {} if self._wait.is_cancelled else {0: not_sent(unresolved)}
+        if setup.slots is not None and not self._wait.is_cancelled:
+            try:
+                await setup.slots.take(self._wait)
+            except TimeoutError:
+                if not self._wait.is_cancelled:
+                    raise
+        if not failures and not self._wait.is_cancelled:
+            self._prepared_requests, failures = prepared(setup, self._request)
+        endpoints = self._prepared_requests or range(len(setup.routes))
+        self._retries = retries = RetryState(endpoints, setup.retry, setup.cooling)
+        if retries.endpoint:  # the first one begins above
+            self._begin(retries.endpoint, retries.passed_over)
+        call = Call(new_id(), self._request, self._route, self._attempt.model, self._shows_events)
+        self._observations = [observer.started(call) for observer in setup.observers]
+        for number, failure in failures.items():
+            self._begin(number)
+            self._failure = failure
+            self._record(failure)
+        if failures:
+            self._begin(retries.endpoint, retries.passed_over)
+            self._wait_seconds = 0.0 if self._prepared_requests else None
+
+    def _begin(self, endpoint: int, passed_over: Iterable[int] = ()) -> None:
+        """Begin an attempt at the *endpoint* of this number. What an earlier one has shown becomes void."""
+        routes, self._has_attempt = self._setup.routes, True
+        self._route = route = routes[endpoint]
+        self._attempt = Attempt(self._setup, route, self._request, self._wait, self._deadline)
+        if passed_over:
+            self._attempt.extra["passed_over"] = [where(routes[one].host) for one in passed_over]
+        self._is_trying = self._is_shown = False  # shown: a part of it
+
+    async def _settle(self, retries: RetryState) -> None:
+        """End the attempt, and begin the next one if *retries* allows it."""
+        attempt, failure = self._attempt, self._failure
+        await attempt.close()
+        seconds = retries.after(failure, shown=self._is_shown)
+        if retries.cool_down is not None:
+            attempt.extra["cool_down"] = retries.cool_down
+        if seconds is not None and self._deadline is not None:
+            seconds = seconds if self._wait.now() + seconds < self._deadline else None
+        self._record(failure)
+        self._wait_seconds = seconds
+        if seconds is not None:
+            self._begin(retries.endpoint, retries.passed_over)
+
+    def _record(self, failure: AttemptFailure | None) -> None:
+        current_attempt, self._is_trying = self._attempt, False
+        extra = dict(current_attempt.extra)
+        outcome, message = AttemptOutcome.SUCCESS, None
+        if failure is not None:
+            outcome = AttemptOutcome.CANCELLED if failure.cancelled else AttemptOutcome.ERROR
+            info, message = failure.info, clean_message(failure.info.message)
+            code = None if info.code is None else clean_message(info.code, 200)
+            failure_fields = {"kind": info.kind.value, "code": code, "retry_after": failure.retry_after}
+            extra |= {name: value for name, value in failure_fields.items() if value is not None}
+        attempt = unchecked(
+            ProviderAttempt,
+            provider_name=self._route.provider,
+            model=current_attempt.model,
+            latency_ms=(self._setup.timer() - current_attempt.start_time) * 1000,
+            outcome=outcome,
+            error=message,
+            extra=FrozenObject.adopt(extra),
+        )
+        self._attempts.append(attempt)
+        for observation in self._observations:
+            observation.attempted(attempt, self._route)
+
+    async def _finish(self) -> None:
+        """End the call with the response of the last attempt, or with that of the middleware.
+
+        Raises:
+            CrosswalkError: the exception that ends it instead.
+        """
+        failure = self._failure
+        response = self._attempt.response() if failure is None else failure.response
+        error = None if failure is None else failure.error
+        if failure is not None and failure.cancelled and not self._shows_events:
+            # Only the service itself can end a call that delivers no events. The part that arrived is not an answer.
+            error = CrosswalkError("the service was closed before the answer was complete")
+        self._end(response, error)
+        if error is not None:
+            raise error
+        around, self._around = self._around, None
+        if around is not None:
+            async with aclosing(around):
+                await self._leave()
+                response = self.response
+                self._response = await self._stepped(around.answer(response), response)
+                self._is_replaced = self._response is not response
+
+    def _note_end_by(self, error: BaseException) -> None:
+        """Note that *error* ends the call, unless it has ended."""
+        if self.has_ended:
+            return
+        # Anything but an Exception comes from a cancelled task, or from a consumer that left.
+        has_failed = isinstance(error, Exception) and interruption_of(error) is None
+        if not has_failed and not isinstance(error, GeneratorExit):
+            self._wait.tear()
+        response = None
+        if self._has_attempt:
+            failure = self._attempt.crashed(error) if has_failed else self._attempt.cancelled()
+            if self._is_trying:
+                self._record(failure)
+            response = failure.response
+        self._end(response, error)
+
+    async def _leave(self) -> None:
+        """Give back what the call holds."""
+        self._setup.calls.discard(self)
+        try:
+            self._wait.end()
+            if self._has_attempt:
+                await self._attempt.close()
+            if self._setup.slots is not None:
+                self._setup.slots.give_back(self._wait)
+        finally:
+            if self._around is not None:
+                await self._around.aclose()
+
+    def _end(self, response: ChatResponse | None, error: BaseException | None) -> None:
+        if response is not None and not response.attempts:
+            response = completed(
+                response, self._attempt.model or None, self._attempts, is_stream=self._request.stream
+            )
+        if response is not None and isinstance(error, MappingError):
+            error.partial = response
+        if response is not None and self._setup.has_several_servers:
+            self._setup.servers.note(response, self._route.server)
+        self._response, self.has_ended = response, True
+        self._error = error if isinstance(error, CrosswalkError) else None
+        for observation in self._observations:
+            observation.ended(response, error)
+
+
+class BodyCall(ServiceCall):
+    """A call that reads one complete answer."""
+
+    async def answer(self) -> ChatResponse:
+        """Return the complete response.
+
+        Raises:
+            CrosswalkError: as from :meth:`LLMService.complete`, but not for an error response.
+        """
+        await self._wait.alone(lambda: self._wait.nested(self._read_body()))
+        return self.response
+
+    async def _read_body(self) -> None:
+        try:
+            while (attempt := await self._next_attempt()) is not None:
+                self._failure = await attempt.read_body()
+        except BaseException as error:
+            self._note_end_by(error)
+            raise
+        finally:
+            await self._leave()
+
+
 # ---------------------------------------------------------------------------------- stream
-# One call: its attempts, one after the other, and the events of the one that is delivered.
+# The events of the attempt that is delivered.
 
 
 @attrs.frozen
@@ -477,25 +787,11 @@ def text_of(event: StreamEvent) -> str:
     return "" if delta is None or delta.choice else delta.content_delta or ""
 
 
-def is_output(delta: ResponseDelta) -> bool:
-    """Whether *delta* holds output of the model, and not only facts about the answer.
-
-    An empty text does not count: some servers send it to announce a text.
-    """
-    return bool(
-        delta.content_delta
-        or delta.reasoning_delta
-        or delta.tool_call_delta is not None
-        or delta.refusal_delta
-        or delta.segment is not None
-    )
-
-
 _UNFINISHED: Final = ErrorInfo(ErrorKind.UNKNOWN, "the stream has not been read to its end")
 
 
 @suggests_names
-class EventStream(AsyncIterator[StreamEvent]):
+class EventStream(ServiceCall, AsyncIterator[StreamEvent]):
     """The events of an answer as they arrive, made by :meth:`LLMService.stream`.
 
     The first event is ``response.created``, the last carries the complete response. Nothing is sent before the first
@@ -505,30 +801,21 @@ class EventStream(AsyncIterator[StreamEvent]):
     Args:
         setup: the state that all calls of the service share.
         request: the request.
-        shows: whether to deliver events. Otherwise only :attr:`response` is used.
         raw_events: whether events carry the provider's own.
+
+    Attributes:
+        ready: the events that have arrived and not been read.
+        has_ended: whether the last event, or the exception in its place, has arrived. Events may still be ``ready``.
     """
 
-    def __init__(self, setup: Setup, request: Asked, *, shows: bool = True, raw_events: bool = False) -> None:
-        self._setup = setup
-        self._shows_events = shows
-        self._request = self._as_shown(as_request(request))
+    _shows_events = True
+
+    def __init__(self, setup: Setup, request: Asked, *, raw_events: bool = False) -> None:
+        super().__init__(setup, self._as_shown(as_request(request)))
         self._adds_raw_events = raw_events
-        self._taken_count = 0  # of the present attempt's frames
-        self._unreadable_number: int | None = None  # the number of the frame that could not be read
-        self._wait = setup.new_wait()
-        self._source = self._through() if setup.middleware else self._batches()
+        self._source = self._batches()
         self.ready: deque[StreamEvent] = deque()
-        """Events that have arrived and not been read."""
-        self._attempts: list[ProviderAttempt] = []
-        self._response: ChatResponse | None = None
-        self._error: CrosswalkError | None = None
-        self._observations: tuple[Observation, ...] = ()
-        self._has_ended = False
-        self._has_attempt = False
-        self._prepared_requests: dict[int, Prepared] = {}  # what goes to each endpoint
         self._was_shown = False  # by an attempt, which may be void by now
-        self._deadline: float | None = None  # of the call, by the time of its waits
 
     # The consumer's interface.
 
@@ -544,7 +831,7 @@ class EventStream(AsyncIterator[StreamEvent]):
         return self.ready.popleft()
 
     @property
-    def text(self) -> AsyncGenerator[str, None]:
+    async def text(self) -> AsyncGenerator[str, None]:
         """The text of the answer as it arrives. Leaving the loop early ends the answer.
 
         If an attempt is repeated after text was delivered (``RetryPolicy.after_first_token``), the new text follows the old
@@ -553,33 +840,11 @@ class EventStream(AsyncIterator[StreamEvent]):
         Raises:
             ProviderError: the provider failed, after the text so far. CrosswalkError: as from iterating.
         """
-        return self._texts()
-
-    async def _texts(self) -> AsyncGenerator[str, None]:
         async with self:
             async for event in self:
                 if text := text_of(event):
                     yield text
         self.response.raise_for_error()
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the last event, or the exception in its place, has arrived. Events may still be waiting to be read."""
-        return self._has_ended
-
-    @property
-    def response(self) -> ChatResponse:
-        """The complete response, once the stream has ended for any reason.
-
-        Raises:
-            ResponseValidationError: it has not ended (``ACODE-RSP-008``).
-            CrosswalkError: the exception that was raised, if nothing was sent.
-        """
-        if self._response is None:
-            if self._error is not None:
-                raise self._error
-            raise ResponseValidationError("the stream has not been read to its end", code="ACODE-RSP-008")
-        return self._response
 
     @property
     def partial(self) -> ChatResponse:
@@ -619,40 +884,11 @@ class EventStream(AsyncIterator[StreamEvent]):
 
         An event that could not be read is left out. Empty if the service stores no bytes (``keep_raw=False``).
         """
-        frames = (
-            list(self._attempt.reader.frames[self._taken_count : self._unreadable_number])
-            if self._has_attempt
-            else []
-        )
+        if not self._has_attempt:
+            return []
+        frames = list(self._attempt.reader.frames[self._taken_count : self._unreadable_number])
         self._taken_count += len(frames)
         return frames
-
-    async def cancel(self) -> None:
-        """End the answer here, from any task of this event loop, and close the connection.
-
-        Events that have arrived can still be read. The last one is then ``response.incomplete`` with a response marked
-        ``cancelled``. Does nothing to a stream that has ended.
-
-        Raises:
-            Exception: a middleware raises it for that response, which stays.
-        """
-        self._wait.cancel()
-        if self._wait.is_read_here:
-            return  # it ends when the reading goes on
-        await self._wait.alone(self._read_rest)
-
-    async def _read_rest(self) -> None:
-        try:
-            async for batch in self._source:
-                self.ready.extend(batch)
-        except CrosswalkError as error:
-            if error is not self._error:  # which ``response`` tells
-                raise
-
-    async def end(self) -> None:
-        """Like :meth:`cancel`, by the service that is being closed. A stream of another event loop is left alone."""
-        if self._wait.is_here():
-            await self.cancel()
 
     async def aclose(self) -> None:
         """Like :meth:`cancel`, for a stream that is not read any further."""
@@ -676,180 +912,45 @@ class EventStream(AsyncIterator[StreamEvent]):
         if not self.ready:
             self.ready.extend(await self._wait.nested(self._source.__anext__()))
 
-    def _as_shown(self, request: ChatRequest) -> ChatRequest:
-        return altered(request, stream=True) if self._shows_events and not request.stream else request
-
-    # The middleware around the call.
-
-    async def _through(self) -> AsyncGenerator[list[StreamEvent], None]:
-        """Yield the batches, with the middleware around them."""
-        self._begin_call()
+    async def _read_rest(self) -> None:
         try:
-            async with (
-                aclosing(Around(self._setup.middleware)) as around,
-                aclosing(self._batches()) as source,
-            ):
-                given = await self._stepped(around.ask(self._request), self._request, self._deadline)
-                if isinstance(given, ChatResponse):
-                    self._response, self._has_ended = given, True
-                    if self._shows_events:
-                        yield replayed(given)
-                    return
-                self._request = self._as_shown(given)
-                async for batch in source:
-                    if self._has_ended:
-                        given = await self._stepped(around.answer(self.response), self.response)
-                        batch[-1] = StreamEvent.terminal(given, batch[-1].delta)
-                        if given is not self._response and not self._was_shown:
-                            batch = replayed(given)  # such as an answer in place of a failure
-                        self._response = given
-                    yield batch
-                if not self._shows_events:  # pragma: no branch  # who reads events stops at the last one
-                    self._response = await self._stepped(around.answer(self.response), self.response)
-        except BaseException as error:
-            if not self._has_ended:
-                self._has_ended = True
-                self._error = error if isinstance(error, CrosswalkError) else None
-            raise
-        finally:
-            self._setup.calls.discard(self)
+            async for batch in self._source:
+                self.ready.extend(batch)
+        except CrosswalkError as error:
+            if error is not self._error:  # which ``response`` tells
+                raise
 
-    def _begin_call(self) -> None:
-        self._wait.begin()
-        if self._setup.timeouts.call is not None:
-            self._deadline = self._wait.now() + self._setup.timeouts.call
-        self._setup.calls.add(self)
-
-    async def _stepped(self, step: Awaitable[Any], otherwise: Any, deadline: float | None = None) -> Any:
-        """Return the result of a *step* of the middleware, or *otherwise* if the caller or the *deadline* ends it."""
-        try:
-            return await self._wait.within(deadline, step)
-        except TimeoutError:
-            if self._wait.is_late or self._wait.is_cancelled:
-                return otherwise
-            raise
-
-    # The attempts.
+    # The events of each attempt.
 
     async def _batches(self) -> AsyncGenerator[list[StreamEvent], None]:
-        setup = self._setup
-        wait_seconds: float | None = 0.0
-        if not setup.middleware:
-            self._begin_call()
-        self._begin(setup.routes[0])
         try:
-            failure: AttemptFailure | None = None
-            failures: dict[int, AttemptFailure] = {}
-            if setup.discovery is not None:
-                try:
-                    needs_model = self._request.model is None
-                    self._setup = setup = await setup.discovery.resolve(
-                        setup, self._wait, self._deadline, self._request, needs_model=needs_model
-                    )
-                    self._begin(setup.routes[0])
-                except CrosswalkError as unresolved:
-                    failures = {} if self._wait.is_cancelled else {0: not_sent(unresolved)}
-            if setup.slots is not None and not self._wait.is_cancelled:
-                try:
-                    await setup.slots.take(self._wait)
-                except TimeoutError:
-                    if not self._wait.is_cancelled:
-                        raise
-            if not failures and not self._wait.is_cancelled:
-                self._prepared_requests, failures = prepared(setup, self._request)
-            retries = RetryState(
-                self._prepared_requests or range(len(setup.routes)), setup.retry, setup.cooling
-            )
-            if retries.endpoint:  # the first one begins above
-                self._renew(retries)
-            self._tell_start()
-            for number, failure in failures.items():
-                self._begin(setup.routes[number])
-                self._record(failure)
-            if failures:
-                self._renew(retries)
-                wait_seconds = 0.0 if self._prepared_requests else None
-            while wait_seconds is not None:
-                if not await self._pause(wait_seconds):
-                    failure = self._attempt.cancelled()
-                    break
-                self._is_trying, attempt, now = True, self._attempt, self._wait.now
-                failure = await attempt.open(self._prepared_requests[retries.endpoint])
-                while failure is None:
-                    chunk, failure = await attempt.chunk()
-                    if failure is None:
-                        batch, failure = self._collect(chunk)
+            while (attempt := await self._next_attempt()) is not None:
+                chunk: bytes | None = b""
+                now = self._wait.now
+                while chunk is not None and self._failure is None:
+                    chunk, self._failure = await attempt.chunk()
+                    if self._failure is None:
+                        batch, self._failure = self._collect(chunk)
                         if batch:
                             shown_at = now()
                             yield batch
                             attempt.silent_since += now() - shown_at
                         if chunk is None:
-                            failure = failure or self._error_response()
-                            break
-                await attempt.close()
-                wait_seconds = retries.after(failure, shown=self._is_shown)
-                if retries.cool_down is not None:
-                    attempt.extra["cool_down"] = retries.cool_down
-                if wait_seconds is not None and self._deadline is not None:
-                    wait_seconds = wait_seconds if self._wait.now() + wait_seconds < self._deadline else None
-                self._record(failure)
-                if wait_seconds is not None:
-                    self._renew(retries)
-            if last_events := self._last(failure):
-                yield last_events
+                            self._failure = self._failure or attempt.refused()
+            yield self._last()
         except BaseException as error:
-            if not self._has_ended:
-                # Anything but an Exception comes from a cancelled task, or from a consumer that left.
-                if isinstance(error, Exception) and interruption_of(error) is None:
-                    failure = self._attempt.crashed(error)
-                else:
-                    failure = self._attempt.cancelled()
-                    if not isinstance(error, GeneratorExit):
-                        self._wait.tear()
-                if self._is_trying:
-                    self._record(failure)
-                self._end(failure.response, error)
+            self._note_end_by(error)
             raise
         finally:
-            setup.calls.discard(self)
-            self._wait.end()
-            await self._attempt.close()
-            if setup.slots is not None:
-                setup.slots.give_back(self._wait)
+            await self._leave()
 
-    def _renew(self, retries: RetryState) -> None:
-        """Begin the attempt that *retries* chooses."""
-        routes = self._setup.routes
-        self._begin(routes[retries.endpoint])
-        if retries.passed_over:
-            self._attempt.extra["passed_over"] = [where(routes[one].host) for one in retries.passed_over]
-
-    def _begin(self, route: Route) -> None:
-        """Begin an attempt at *route*. Events of an earlier one become void."""
-        self._has_attempt = True
-        self._route = route
-        self._attempt = Attempt(self._setup, route, self._request, self._wait, self._deadline)
-        if self._shows_events:
-            self._maker = EventMaker()
-        self._taken_count = 0
-        self._unreadable_number = None
+    def _begin(self, endpoint: int, passed_over: Iterable[int] = ()) -> None:
+        super()._begin(endpoint, passed_over)
+        self._maker = EventMaker()
+        self._taken_count = 0  # of the attempt's frames
+        self._unreadable_number: int | None = None  # the number of the frame that could not be read
         self._held_events: list[StreamEvent] = []
         self._final_delta: ResponseDelta | None = None
-        self._is_shown = False
-        self._is_trying = False
-        self._has_read = False  # anything at all
-
-    async def _pause(self, seconds: float) -> bool:
-        """Wait before an attempt. Return ``False`` if the caller ended the call meanwhile."""
-        if seconds and not self._wait.is_cancelled:
-            pause_start = self._setup.timer()
-            try:
-                await self._wait.pause(seconds)
-            finally:
-                last_attempt = self._attempts[-1]
-                extra = {**last_attempt.extra, "waited_seconds": self._setup.timer() - pause_start}
-                self._attempts[-1] = attrs.evolve(last_attempt, extra=extra)
-        return not self._wait.is_cancelled
 
     def _collect(self, chunk: bytes | None) -> tuple[list[StreamEvent], AttemptFailure | None]:
         """Return the events of *chunk*, the next bytes of the answer, and the failure after them."""
@@ -858,27 +959,24 @@ class EventStream(AsyncIterator[StreamEvent]):
         attempt, has_output = self._attempt, False
         try:
             for delta in attempt.deltas(chunk):
-                self._has_read = True
+                attempt.has_read = True
                 if delta.finish_reason is not None and delta.choice == 0:
                     self._final_delta = delta
                     continue
                 has_output = has_output or is_output(delta)
-                if self._shows_events:
-                    raw_event = attempt.reader.last_event() if self._adds_raw_events else None
-                    events += self._maker.events(delta, raw_event)
+                raw_event = attempt.reader.last_event() if self._adds_raw_events else None
+                events += self._maker.events(delta, raw_event)
         except CrosswalkError as error:
-            raise_interruption(error)
-            failure = attempt.unread(error, has_read=self._has_read)
+            failure = attempt.unread(error, has_read=attempt.has_read)
             if not isinstance(error, IncompleteStreamError) or isinstance(error.__cause__, InvalidJSONError):
                 self._unreadable_number = len(attempt.reader.frames) - 1
         if has_output:
             attempt.note_token()
-        if self._shows_events and not self._is_shown:
-            events = [*self._held_events, *events]
-            self._held_events = [] if has_output else events
+        if not self._is_shown:
+            self._held_events += events
             if not has_output:
                 return [], failure
-            events = [self._created(), *events]
+            events = [self._created(), *self._held_events]
             self._is_shown = self._was_shown = True
         return events, failure
 
@@ -886,77 +984,13 @@ class EventStream(AsyncIterator[StreamEvent]):
         event_type = StreamEventType.RETRIED if self._was_shown else StreamEventType.CREATED
         return unchecked(StreamEvent, event_type=event_type, attempts=tuple(self._attempts))
 
-    def _error_response(self) -> AttemptFailure | None:
-        """Return the failure that the server itself reported, or ``None`` for an answer."""
-        return self._attempt.refused(self._attempt.response())
-
-    def _record(self, failure: AttemptFailure | None) -> None:
-        current_attempt, self._is_trying = self._attempt, False
-        extra = dict(current_attempt.extra)
-        outcome, message = AttemptOutcome.SUCCESS, None
-        if failure is not None:
-            outcome = AttemptOutcome.CANCELLED if failure.cancelled else AttemptOutcome.ERROR
-            message = clean_message(failure.info.message)
-            failure_fields = {
-                "kind": failure.info.kind.value,
-                "code": None if failure.info.code is None else clean_message(failure.info.code, 200),
-                "retry_after": failure.retry_after,
-            }
-            extra |= {name: value for name, value in failure_fields.items() if value is not None}
-        attempt = unchecked(
-            ProviderAttempt,
-            provider_name=self._route.provider,
-            model=current_attempt.model,
-            latency_ms=current_attempt.seconds * 1000,
-            outcome=outcome,
-            error=message,
-            extra=FrozenObject.adopt(extra),
-        )
-        self._attempts.append(attempt)
-        for observation in self._observations:
-            observation.attempted(attempt, self._route)
-
-    def _last(self, failure: AttemptFailure | None) -> list[StreamEvent]:
-        """Return the events that end the stream.
-
-        Raises:
-            CrosswalkError: the exception that ends it instead.
-        """
-        response = self._attempt.response() if failure is None else failure.response
-        if response is not None:
-            response = completed(
-                response, self._attempt.model or None, self._attempts, is_stream=self._request.stream
-            )
-        error = None if failure is None else failure.error
-        if failure is not None and failure.cancelled and not self._shows_events:
-            # Only the service itself can end a call that delivers no events. The part that arrived is not an answer.
-            error = CrosswalkError("the service was closed before the answer was complete")
-        if isinstance(error, MappingError):
-            error.partial = response
-        self._end(response, error)
-        if error is not None:
-            raise error
-        if response is None or not self._shows_events:
-            return []
+    def _last(self) -> list[StreamEvent]:
+        """Return the events that end the stream, or all of them for an answer of a middleware."""
+        response = self.response
+        if self._is_replaced and not self._was_shown:
+            return replayed(response)
         final_delta = None if self._final_delta is None else self._maker.numbered(self._final_delta)
-        shows_start = not self._is_shown and (failure is None or bool(self._held_events) or self._was_shown)
-        earlier_events = [self._created(), *self._held_events] if shows_start else []
-        return [*earlier_events, StreamEvent.terminal(response, final_delta)]
-
-    # The observers.
-
-    def _tell_start(self) -> None:
-        call = Call(new_id(), self._request, self._route, self._attempt.model, self._shows_events)
-        self._observations = tuple(observer.started(call) for observer in self._setup.observers)
-
-    def _end(self, response: ChatResponse | None, error: BaseException | None) -> None:
-        if response is not None and not response.attempts:
-            response = completed(
-                response, self._attempt.model or None, self._attempts, is_stream=self._request.stream
-            )
-        if response is not None and self._setup.has_several_servers:
-            self._setup.servers.note(response, self._route.server)
-        self._response, self._has_ended = response, True
-        self._error = error if isinstance(error, CrosswalkError) else None
-        for observation in self._observations:
-            observation.ended(response, error)
+        last_events = [StreamEvent.terminal(response, final_delta)]
+        if self._is_shown or (self._failure is not None and not self._held_events and not self._was_shown):
+            return last_events
+        return [self._created(), *self._held_events, *last_events]

@@ -44,7 +44,7 @@ from crosswalk.request import (
 )
 from crosswalk.service.auxiliary_requests import PlainCall, ServerDiscovery
 from crosswalk.service.building import OnUnsupported
-from crosswalk.service.call import EventStream
+from crosswalk.service.call import BodyCall, EventStream
 from crosswalk.service.client_options import check_client, environment_proxies
 from crosswalk.service.endpoint import (
     DISCOVERED,
@@ -540,10 +540,8 @@ class LLMService(metaclass=AnswersNames):
             UnsupportedRequestError: an endpoint cannot express the request. Nothing was sent to any.
             CrosswalkError: the service was closed, before or during the call.
         """
-        call = EventStream(*with_options(self._setup, request, options), shows=False)
-        with suppress(StopAsyncIteration):
-            await call.read_on()  # there are no events: it comes back at the end
-        return call.response.raise_for_error()
+        call = BodyCall(*with_options(self._setup, request, options))
+        return (await call.answer()).raise_for_error()
 
     @checks_keywords(CallOptions.__annotations__)
     def stream(

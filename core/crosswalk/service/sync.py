@@ -61,9 +61,6 @@ class SyncEventStream(Iterator[StreamEvent]):
     @property
     def text(self) -> Generator[str, None, None]:
         """The text of the answer as it arrives. See :attr:`EventStream.text`."""
-        return self._texts()
-
-    def _texts(self) -> Generator[str, None, None]:
         with self:
             for event in self:
                 if text := text_of(event):

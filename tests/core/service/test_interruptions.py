@@ -84,7 +84,7 @@ PLACES = {
     "while the answer is read": "chunk",
     "in a hook": "map_delta",
     "in the reader": "deliver",
-    "at the end": "_last",
+    "at the end": "_finish",
 }
 
 
