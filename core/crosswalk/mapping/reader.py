@@ -565,7 +565,7 @@ class Reader:
                 raise ResponseValidationError(
                     "Cannot build incomplete response: the final delta has not come", code="ACODE-RSP-008"
                 )
-            response = self._state.response(finish)
+            response = self._state.response(finish, is_last=True)
             redact = self._options.redact
             self._response = response if redact is None else redact_response(response, redact)
         return self._response

@@ -467,7 +467,7 @@ class AnswerDraft:
     usage: UsageInfo | None = None
     delta_count = 0
     is_checked = False
-    _is_shared = False  # whether a delta holds the extensions themselves
+    _is_shared = False  # whether a delta or a response holds the extensions themselves
 
     def __init__(self, provider: str = "unknown") -> None:
         self.provider = provider
@@ -551,11 +551,12 @@ class AnswerDraft:
         *,
         cause: str | None = None,
         choices: Mapping[int, ChoiceDraft] | None = None,
+        is_last: bool = False,
     ) -> ChatResponse:
         """Return the content so far as a response that ended with *finish*. The *error_segments* come last.
 
         Of their contents, *cause* is one that is known to be clean. *choices* stand for those of the answer, or ``None`` for
-        its own.
+        its own. Nothing is merged after the one that *is_last*.
 
         Raises:
             ResponseValidationError: a choice has not ended, or a tool call has no name. Never raised for ``error``.
@@ -583,6 +584,7 @@ class AnswerDraft:
         usage = self.usage or UsageInfo.EMPTY
         model = self.model or "unknown"
         id = self.id or self.id_factory()
+        self._is_shared |= is_last
         # A plugin may set any of these itself.
         is_checked = (
             self.is_checked
