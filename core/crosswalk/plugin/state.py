@@ -658,6 +658,7 @@ def _is_json(text: str) -> bool:
 
 _ABSENT: Final = Provenance.ABSENT  # members of an enum are slow to look up
 _ZERO: Final = timedelta(0)
+_NO_COUNTS: Final = (None,) * 5
 _SEVERITIES: Final = tuple(ContentFilterSeverity)
 
 
@@ -873,7 +874,11 @@ class MappingState(AnswerDraft):
     ) -> UsageInfo | None:
         """Return the counts of a report, or ``None`` if it has none at all. A missing count is 0 and noted as absent."""
         counts = (prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
-        if cost is None and counts.count(None) == len(counts) and details == UsageDetails.EMPTY:
+        if (
+            cost is None
+            and counts == _NO_COUNTS
+            and (details is UsageDetails.EMPTY or details == UsageDetails.EMPTY)
+        ):
             return None
         provenance = self.provenance
         if prompt_tokens is None:
