@@ -189,10 +189,16 @@ class Delivery:
         if not self._state.ends and self._state.error is None:
             self._add(text_delta(UNNUMBERED, None, None, None, 0, adopted(changes)), delivered_deltas)
             return
-        if self._late_extensions and _overwrites(changes, self._late_extensions):
-            self._add(ResponseDelta(extensions=adopted(self._late_extensions)), delivered_deltas)
-            self._late_extensions = {}
-        merge(self._late_extensions, changes, Arrays(), PIECES)
+        late_extensions = self._late_extensions
+        if late_extensions.keys().isdisjoint(changes):
+            self._late_extensions = {**late_extensions, **changes}
+            return
+        if _overwrites(changes, late_extensions):
+            self._add(ResponseDelta(extensions=adopted(late_extensions)), delivered_deltas)
+            self._late_extensions = changes
+        else:
+            self._late_extensions = copy_json(late_extensions)
+            merge(self._late_extensions, changes, Arrays(), PIECES)
 
     def _add(self, delta: ResponseDelta, delivered_deltas: list[ResponseDelta]) -> None:
         state = self._state
@@ -678,8 +684,8 @@ _ANOTHER_ID_CAUSE: Final = "another answer's id after the end: a second answer h
 
 def _as_bytes(residue: dict[str, Any]) -> bytes | None:
     try:
-        return dump_json(residue)
-    except TypeError:  # nested too deep, or returned by a hook, which may return anything
+        return orjson.dumps(residue)
+    except TypeError:  # nested too deep, a long integer, or returned by a hook, which may return anything
         return None
 
 

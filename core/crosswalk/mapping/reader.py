@@ -526,9 +526,9 @@ class Reader:
             UnknownFinishReasonError: the provider's finish word is unknown, and ``unknown="raise"``.
             MappingError: as from :meth:`read`.
         """
-        decoder = self._error_decoder or self._decoder
+        decoder = self._error_decoder or self._direct_decoder or self._decoder
         try:
-            frames = [] if decoder is None else decoder.flush()
+            frames = [] if decoder is None or decoder.is_idle else decoder.flush()
         except Exception as error:
             yield from self._unframed(error)
         if self._error_decoder is not None:
