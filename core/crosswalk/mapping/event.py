@@ -39,7 +39,6 @@ from crosswalk.types.delta import (
     ResponseDelta,
     ended,
     last_delta,
-    number_delta,
     text_delta,
     with_changes,
 )
@@ -117,7 +116,7 @@ class Delivery:
                 delta = with_changes(delta, state.delta_count, adopted(changes), None)
                 deltas = [delta]
             else:
-                number_delta(delta, state.delta_count)
+                vars(delta)["index"] = state.delta_count  # it belongs to the reader, and need not be copied
             state.delta_count += 1
             (state.choices.get(delta.choice) or state.choice(delta.choice)).add(delta)
             return deltas
@@ -134,9 +133,12 @@ class Delivery:
                 self._delivered_usage = earlier_usage
                 self._add(with_changes(_BLANK, UNNUMBERED, EMPTY_OBJECT, earlier_usage), delivered_deltas)
             state.report(usage)
-        remaining_deltas = deltas and [
-            part for delta in deltas if (part := self._without_end(delta)) is not None
-        ]
+        remaining_deltas: list[ResponseDelta] = []
+        for delta in deltas:
+            has_end = delta.raw_finish_reason is not None or delta.finish_reason is not None
+            part = self._without_end(delta) if has_end else delta
+            if part is not None:
+                remaining_deltas.append(part)
         if not remaining_deltas:
             if changes:
                 self._deliver_changes(changes, delivered_deltas)
@@ -153,7 +155,13 @@ class Delivery:
                 self._delivered_usage = state.usage
             elif number == last_number and usage is not None:
                 counts = self._delivered_usage = state.usage
-            if extensions is not EMPTY_OBJECT or counts is not None or not _is_bare(delta):
+            if (
+                extensions is not EMPTY_OBJECT
+                or counts is not None
+                or delta.index != UNNUMBERED
+                or delta.raw_finish_reason is not None
+                or delta.finish_reason is not None
+            ):
                 delta = with_changes(delta, UNNUMBERED, extensions, counts)
             self._add(delta, delivered_deltas)
         return delivered_deltas
@@ -202,15 +210,13 @@ class Delivery:
 
     def _add(self, delta: ResponseDelta, delivered_deltas: list[ResponseDelta]) -> None:
         state = self._state
-        number_delta(delta, state.delta_count)
+        vars(delta)["index"] = state.delta_count
         state.delta_count += 1
-        state.choice(delta.choice).add(delta)
+        (state.choices.get(delta.choice) or state.choice(delta.choice)).add(delta)
         delivered_deltas.append(delta)
 
     def _without_end(self, delta: ResponseDelta) -> ResponseDelta | None:
-        """Return *delta* if it has more than the end of its choice. An error waits, and delivers the previous one."""
-        if delta.raw_finish_reason is None and delta.finish_reason is None:
-            return delta
+        """Return *delta*, which ends its choice, if it has more than that. An error waits, and delivers the previous one."""
         state = self._state
         if delta.segment is not None and delta.finish_reason is _ERROR:
             earlier_error, state.error = state.error, delta

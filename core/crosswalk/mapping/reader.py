@@ -494,7 +494,8 @@ class Reader:
             MappingError: as from :meth:`read` and :meth:`finish`.
         """
         self._delivery.is_watched = False
-        drain(self.read_whole(answer))
+        for _ in self.read_whole(answer):
+            pass
         if self._decode is None:  # a single document, of which nothing is left
             self._end()
             return self._complete()

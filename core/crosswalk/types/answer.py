@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from math import isfinite
 from operator import attrgetter
 from types import MappingProxyType, NoneType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -100,22 +100,8 @@ class CallDraft:
         return "".join(self.arguments) or ("" if partial or self.kind is not None else "{}")
 
 
-class Built:
-    """The finished parts of a choice."""
-
-    __slots__ = ("logprobs", "message", "refusal", "segments")
-
-    def __init__(
-        self,
-        message: ChatMessage,
-        segments: tuple[Segment, ...],
-        refusal: str | None,
-        logprobs: tuple[TokenLogprob, ...] | None,
-    ) -> None:
-        self.message = message
-        self.segments = segments
-        self.refusal = refusal
-        self.logprobs = logprobs
+Built: TypeAlias = tuple[ChatMessage, tuple[Segment, ...], str | None, tuple[TokenLogprob, ...] | None]
+"""The finished parts of a choice: its message, its segments, its refusal and its log probabilities."""
 
 
 class ChoiceDraft:
@@ -281,9 +267,7 @@ class ChoiceDraft:
             and not self._later_segments
         ):
             text = "".join(part[1])  # most answers are one text, whose pieces were checked
-            return Built(
-                _MESSAGE_MAKER(_ASSISTANT, text, None), (_SEGMENT_MAKER(_TEXT, text),), None, logprobs
-            )
+            return _MESSAGE_MAKER(_ASSISTANT, text, None), (_SEGMENT_MAKER(_TEXT, text),), None, logprobs
         calls: list[ToolCall] = []
         call_segments: dict[CallDraft, Segment] = {}
         taken_ids = set(map(_ID_OF, self.calls.values()))
@@ -322,7 +306,7 @@ class ChoiceDraft:
             elif segment.type is _REFUSAL:
                 refusals.append(segment.content)
         content = "".join(texts) if texts or self._has_blank_content else None
-        return Built(
+        return (
             _MESSAGE_MAKER(_ASSISTANT, content, tuple(calls) or None),
             tuple(segments),
             "".join(refusals) if refusals else None,
@@ -566,7 +550,8 @@ class AnswerDraft:
         has_failed = finish is _ERROR
         choices = self.choices if choices is None else choices
         first_choice = choices.get(0) or ChoiceDraft()
-        built_choice = first_choice.build("", 0, provenance, partial=finish not in _COMPLETE_REASONS)
+        is_partial = finish not in _COMPLETE_REASONS
+        message, segments, refusal, logprobs = first_choice.build("", 0, provenance, partial=is_partial)
         alternatives: tuple[Alternative, ...] = ()
         if len(choices) > 1:
             alternatives = tuple(
@@ -575,8 +560,8 @@ class AnswerDraft:
                     for position, number in enumerate(self.others)
                 ]
             )
-        segments = (*built_choice.segments, *error_segments) if error_segments else built_choice.segments
-        refusal = built_choice.refusal
+        if error_segments:
+            segments = (*segments, *error_segments)
         if has_failed:
             refusal = _error_text(segments, cause) or refusal or NO_CAUSE
         duration = self.request_duration
@@ -603,7 +588,7 @@ class AnswerDraft:
         )
         return (_RESPONSE_MAKER if is_checked else _checked_response)(
             id,
-            built_choice.message,
+            message,
             finish,
             usage,
             metadata,
@@ -613,7 +598,7 @@ class AnswerDraft:
             tuple(self.verdicts.values()) or None,
             first_choice.raw_finish,
             segments,
-            built_choice.logprobs,
+            logprobs,
             with_unknown_parts(alternatives, provenance) if alternatives else (),
             RawEvents(self.raw_events) if self.raw_events else NO_RAW_EVENTS,
         )
@@ -640,17 +625,16 @@ class AnswerDraft:
             )
         finish = choice.finish or FinishReason.ERROR
         path = f"alternatives[{position}]."
-        built_choice = choice.build(
-            path, number, provenance, partial=failed or finish not in _COMPLETE_REASONS
-        )
+        is_partial = failed or finish not in _COMPLETE_REASONS
+        message, segments, refusal, logprobs = choice.build(path, number, provenance, partial=is_partial)
         return Alternative(
             index=number,
-            message=built_choice.message,
+            message=message,
             finish_reason=finish,
             raw_finish_reason=choice.raw_finish,
-            refusal=built_choice.refusal,
-            segments=built_choice.segments,
-            logprobs=built_choice.logprobs,
+            refusal=refusal,
+            segments=segments,
+            logprobs=logprobs,
         )
 
     def _note_what_is_missing(self, provenance: dict[str, Provenance], duration: timedelta | None) -> None:

@@ -214,11 +214,6 @@ def _set(self: ResponseDelta, index: int = UNNUMBERED, *, choice: int = 0, **fie
 ResponseDelta.__init__ = _set  # type: ignore[method-assign]
 
 
-def number_delta(delta: ResponseDelta, index: int) -> None:
-    """Number a delta that has no index yet. It belongs to the reader, and need not be copied."""
-    vars(delta)["index"] = index
-
-
 def text_delta(
     index: int,
     text: str | None,
