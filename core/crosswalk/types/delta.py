@@ -204,7 +204,7 @@ def _set(self: ResponseDelta, index: int = UNNUMBERED, *, choice: int = 0, **fie
     ):
         for name, value in fields.items():
             if type(value) is _PART_TYPES.get(name) or (
-                name in _TEXT_FIELDS and type(value) is str and value.isascii()
+                name in _TEXT_FIELDS and type(value) is str and (value.isascii() or _is_text(value))
             ):  # no check could fail
                 self.__dict__.update(fields, index=index, choice=choice)
                 return
