@@ -105,7 +105,15 @@ class Delivery:
                 state.report(usage)
             usage, changes = None, {}
         is_undelivered = usage is not None and state.usage is not self._delivered_usage
-        if len(deltas) == 1 and not is_undelivered and _is_bare(delta := deltas[0]):  # most events
+        if (
+            len(deltas) == 1
+            and not is_undelivered
+            and (delta := deltas[0]).index == UNNUMBERED
+            and delta.raw_finish_reason is None
+            and delta.finish_reason is None
+            and delta.usage is None
+            and delta.extensions is EMPTY_OBJECT
+        ):  # most events
             if usage is not None:
                 state.report(usage)
                 self._delivered_usage = state.usage
@@ -252,17 +260,6 @@ def texts_of(delta: ResponseDelta) -> list[str]:
         segment and segment.content,
     )
     return [text for text in texts if text]
-
-
-def _is_bare(delta: ResponseDelta) -> bool:
-    """Return whether *delta* may be delivered unchanged, once it is numbered."""
-    return (
-        delta.index == UNNUMBERED
-        and delta.raw_finish_reason is None
-        and delta.finish_reason is None
-        and delta.usage is None
-        and delta.extensions is EMPTY_OBJECT
-    )
 
 
 def has_only_its_end(delta: ResponseDelta) -> bool:

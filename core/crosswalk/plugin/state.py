@@ -233,7 +233,10 @@ def take_strings(container: dict[str, Any], key: str) -> list[str]:
 def take_same(container: dict[str, Any], key: str, known: Any) -> bool:
     """Take the value under *key* if it equals *known*, or is ``null``. Return whether it is gone."""
     value = container.get(key)
-    if value is None or (value == known and (type(value) is str or same_json(value, known))):
+    if value is None or (
+        value == known
+        and (same_json(value, known) if type(value) in _CONTAINER_TYPES else type(value) is type(known))
+    ):
         container.pop(key, None)
         return True
     return False

@@ -180,9 +180,9 @@ class ChoiceDraft:
             self.parts.append((kind, self.text))
         self.text.append(text)
 
-    def insert(self, part: Segment | CallDraft) -> None:
-        """Add a whole part, more fields of the one before, or a piece of a segment that comes in pieces."""
-        if type(part) is Segment and part.metadata and PIECE in part.metadata:
+    def insert(self, part: Segment) -> None:
+        """Add a whole segment, more fields of the part before, or a piece of a segment that comes in pieces."""
+        if part.metadata and PIECE in part.metadata:
             piece_key = part.type, part.metadata[PIECE]
             pieces = self._last.get(piece_key)
             if pieces is not None and _is_of(pieces, part):
@@ -190,7 +190,7 @@ class ChoiceDraft:
                 return
             self._last[piece_key] = self._pieces_by_part[len(self.parts)] = [part]
             self.parts.append(part)
-        elif type(part) is Segment and self._completes(part):
+        elif self._completes(part):
             if part.metadata or part.annotations:
                 self._later_segments[len(self.parts) - 1] = part
         else:
@@ -219,7 +219,8 @@ class ChoiceDraft:
         if index not in self._inserted_calls:
             self._inserted_calls.add(index)
             self.has_calls = True
-            self.insert(call)
+            self.parts.append(call)
+            self.open = None
         # An id or a name is set once and never joined on: some servers repeat them in every fragment.
         call.id = call.id or fragment.id
         call.name = call.name or fragment.name
