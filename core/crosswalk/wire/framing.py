@@ -797,16 +797,16 @@ class SniffingDecoder(PushDecoder):
 
     def _choose(self, framing: Framing) -> PushDecoder:
         self.framing = framing
-        self._chosen_decoder = decoder = self._decoder_of(framing)
+        decoder: PushDecoder
+        if framing == "sse":
+            names = self._text_events
+            decoder = TextEventDecoder(self.limits, names) if names else SSEDecoder(self.limits)
+        else:
+            decoder = NDJSONDecoder(self.limits) if framing == "ndjson" else BodyDecoder(self.limits)
+        self._chosen_decoder = decoder
         decoder.room, decoder._head = self.room, None
         decoder.is_idle = self._head == b""  # nothing has come before
         return decoder
-
-    def _decoder_of(self, framing: Framing) -> PushDecoder:
-        if framing == "sse":
-            names = self._text_events
-            return TextEventDecoder(self.limits, names) if names else SSEDecoder(self.limits)
-        return NDJSONDecoder(self.limits) if framing == "ndjson" else BodyDecoder(self.limits)
 
     def _without_whitespace(self, text: bytes) -> bytes:
         start = text.lstrip()
