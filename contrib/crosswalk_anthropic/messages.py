@@ -503,7 +503,7 @@ class AnthropicDialect:
             # Without the tokens that the cache had or got: the three make up the prompt.
             cached_tokens = counts.get("cached_tokens", 0) + counts.get("cache_write_tokens", 0)
             counts = {**counts, "prompt_tokens": counts["prompt_tokens"] + cached_tokens}
-        return counted(counts, state, look_at_cost(usage))
+        return counted(counts, state, look_at_cost(usage) if usage else None)
 
     @hookimpl
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:

@@ -654,8 +654,9 @@ class Bedrock:
         info = counted(counts, state)
         if "serverToolUsage" in usage:
             accept_object(usage, "serverToolUsage")  # mostly empty, which carries no information
-        look_at_count(usage, "totalTokens")
-        take_same(usage, "totalTokens", None if info is None else info.total_tokens)
+        total = look_at_count(usage, "totalTokens")
+        if usage.get("totalTokens") is None or (info is not None and total == info.total_tokens):
+            usage.pop("totalTokens", None)
         return info
 
     @hookimpl

@@ -392,7 +392,7 @@ def _message(message: dict[str, Any], progress: _Progress, state: MappingState) 
     take_same(message, "role", "assistant")
     if type(message.get("content")) is str:  # as requests have it, and proxies answer
         message["content"] = [{"type": "text", "text": message["content"]}]
-    for number, content in enumerate(take_objects(message, "content")):
+    for number, content in enumerate(take_objects(message, "content") if "content" in message else ()):
         progress.start_block(number)
         yield from progress.content(content, state)
     if "tool_plan" in message:

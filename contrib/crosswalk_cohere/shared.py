@@ -131,7 +131,7 @@ def usage_info(
     """
     tokens = accept_object(usage, "tokens") or {}
     prompt_tokens, completion_tokens = _accept_count(tokens, _INPUT), _accept_count(tokens, _OUTPUT)
-    image_tokens = _accept_count(tokens, _IMAGE)
+    image_tokens = _accept_count(tokens, _IMAGE) if _IMAGE in tokens else None
     is_derived = bool(image_tokens) and prompt_tokens is not None
     if prompt_tokens is not None:
         prompt_tokens += image_tokens or 0
@@ -148,7 +148,7 @@ def usage_info(
         billed_counts[0] if prompt_tokens is None else prompt_tokens,
         billed_counts[1] if completion_tokens is None else completion_tokens,
         cached_tokens=_accept_count(usage, _CACHED),
-        reasoning_tokens=_accept_count(tokens, _REASONING),
+        reasoning_tokens=_accept_count(tokens, _REASONING) if _REASONING in tokens else None,
         details=UsageDetails.EMPTY if image_tokens is None else UsageDetails(image_input_tokens=image_tokens),
     )
     if is_derived or (prompt_tokens is None and billed_counts[0] is not None):

@@ -324,7 +324,8 @@ def chunk_deltas(chunk: dict[str, Any], state: MappingState) -> Iterator[Respons
         raise unknown_event(chunk, "no candidates in it")
     state.take_identity(chunk, **_IDENTITY)
     if "createTime" in chunk:
-        state.identify(created=look_at_time(chunk, "createTime"))
+        if state.created is None or type(chunk["createTime"]) is not str:
+            state.identify(created=look_at_time(chunk, "createTime"))
         # Other values, and other spellings of a time, stay.
         created_text = None if state.created is None else state.created.isoformat().replace("+00:00", "Z")
         take_same(chunk, "createTime", created_text)
@@ -365,7 +366,8 @@ def _before_wrong(container: dict[str, Any], key: str) -> Iterator[dict[str, Any
 
 def _candidate_deltas(candidate: dict[str, Any], choice: int, state: MappingState) -> Iterator[ResponseDelta]:
     """Return the parts, then their details once the answer has ended, then its end."""
-    state.begin(choice)
+    if choice not in state.choices:
+        state.begin(choice)
     answer = state.own(Answers)[choice]
     content = take_object(candidate, "content")
     if content:

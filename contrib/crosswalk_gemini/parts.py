@@ -256,11 +256,11 @@ class Answer:
         """
         choice = self.choice
         args = take_object(call, "args")
-        pieces = take_objects(call, "partialArgs")
-        goes_on = take_boolean(call, "willContinue")
+        pieces = take_objects(call, "partialArgs") if "partialArgs" in call else []
+        goes_on = take_boolean(call, "willContinue") if "willContinue" in call else None
         if goes_on is not None:
             call["willContinue"] = goes_on  # at the end of a call nothing else shows it
-        is_named, has_id = (call.get(key) not in (None, "") for key in ("name", "id"))
+        is_named, has_id = call.get("name") not in (None, ""), call.get("id") not in (None, "")
         self.has_output = True
         if is_named:
             yield from self.call_end(state)
@@ -713,7 +713,7 @@ def _are_thoughts_counted_twice(last_counts: dict[str, int], total: int | None) 
     """Whether a gateway has the thoughts in ``candidatesTokenCount`` too: then the total is reached without them."""
     if not last_counts.get(_THOUGHTS_KEY) or not last_counts.get(_CANDIDATES_KEY):
         return False
-    return total == sum(last_counts.get(name, 0) for name in (*_PROMPT_KEYS, _CANDIDATES_KEY))
+    return total == sum(map(last_counts.get, (*_PROMPT_KEYS, _CANDIDATES_KEY), repeat(0)))
 
 
 def take_logprobs(candidate: dict[str, Any]) -> tuple[TokenLogprob, ...] | None:

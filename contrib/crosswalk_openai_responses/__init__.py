@@ -103,7 +103,8 @@ def item_deltas(answer: Answer, raw_item: Object, item: Item, state: MappingStat
     yield from opening_deltas(answer, raw_item, item, state)
     wire_item = wire.ITEMS.get(item.type or "")
     role = None if wire_item is None else wire_item.role
-    take_same(raw_item, "role", "assistant")
+    if "role" in raw_item:
+        take_same(raw_item, "role", "assistant")
     if wire_item is None and ":" not in (
         item.type or ""
     ):  # a vendor's own type may be ignored (Open Responses)
@@ -193,12 +194,12 @@ def call_deltas(
     name: str | None = None,
     arguments: str = "",
 ) -> Deltas:
-    """Yield the delta of a call's first or next fragment, if it adds anything."""
+    """Return the delta of a call's first or next fragment, if it adds anything."""
     call_draft = item.call
     id = id if call_draft is None or call_draft.id is None else None
     name = name if call_draft is None or call_draft.name is None else None
     if call_draft is not None and not (id or name or arguments):
-        return
+        return ()
     fragment = state.tool_call(
         index=item.number, id=id, name=name, arguments=arguments, whole=call_draft is None
     )
@@ -207,36 +208,36 @@ def call_deltas(
     answer.end()
     if call_draft is None and item.type == "custom_tool_call":
         fragment = attrs.evolve(fragment, kind=CallKind.CUSTOM)
-    yield ResponseDelta(tool_call_delta=fragment)
+    return (ResponseDelta(tool_call_delta=fragment),)
 
 
 def argument_deltas(answer: Answer, raw_item: Object, leaf: str, item: Item, state: MappingState) -> Deltas:
-    """Yield the deltas that the text under *leaf*, all arguments of a call, adds to their pieces, or replaces them by."""
+    """Return the deltas that the text under *leaf*, all arguments of a call, adds to their pieces, or replaces them by."""
     text, streamed_text, index = (
         take_string(raw_item, leaf) or "",
         "".join(item.call.arguments),
         item.call.index,
     )
     if not text or text.startswith(streamed_text):
-        yield from call_deltas(answer, item, state, arguments=text[len(streamed_text) :])
-    else:
-        yield ResponseDelta(correction=Correction(SegmentType.TOOL_CALL, text, 0, len(streamed_text), index))
-        raw_item[f"streamed_{leaf}"] = streamed_text
-        state.note(f"message.tool_calls[{index}].arguments", Provenance.DERIVED)
+        return call_deltas(answer, item, state, arguments=text[len(streamed_text) :])
+    raw_item[f"streamed_{leaf}"] = streamed_text
+    state.note(f"message.tool_calls[{index}].arguments", Provenance.DERIVED)
+    return (ResponseDelta(correction=Correction(SegmentType.TOOL_CALL, text, 0, len(streamed_text), index)),)
 
 
 def opening_deltas(answer: Answer, raw_item: Object, item: Item, state: MappingState) -> Deltas:
-    """Yield the delta of a call's id and name. Arguments that are already there may come again in pieces, so they wait."""
+    """Return the delta of a call's id and name. Arguments that are already there may come again in pieces, so they wait."""
     kind = item.type = look_string(raw_item, "type") or item.type
     item.by_server = kind in _MAYBE_BY_SERVER and _is_by_server(answer, raw_item, item)
     wire_item = wire.ITEMS.get(kind or "")
     if wire_item is None or wire_item.role is not wire.ItemRole.CALL or item.by_server:
-        return
+        return ()
     id, name = look_string(raw_item, wire_item.id), look_string(raw_item, "name")
-    yield from call_deltas(answer, item, state, id=id or None, name=name or None)
+    deltas = call_deltas(answer, item, state, id=id or None, name=name or None)
     if wire_item.id != "id":
         take_same(raw_item, wire_item.id, item.call.id)
     take_same(raw_item, "name", item.call.name)
+    return deltas
 
 
 def _action(

@@ -39,7 +39,6 @@ from crosswalk.types.delta import (
     ResponseDelta,
     ended,
     last_delta,
-    number_delta,
     text_delta,
     with_changes,
 )
@@ -106,7 +105,15 @@ class Delivery:
                 state.report(usage)
             usage, changes = None, {}
         is_undelivered = usage is not None and state.usage is not self._delivered_usage
-        if len(deltas) == 1 and not is_undelivered and _is_bare(delta := deltas[0]):  # most events
+        if (
+            len(deltas) == 1
+            and not is_undelivered
+            and (delta := deltas[0]).index == UNNUMBERED
+            and delta.raw_finish_reason is None
+            and delta.finish_reason is None
+            and delta.usage is None
+            and delta.extensions is EMPTY_OBJECT
+        ):  # most events
             if usage is not None:
                 state.report(usage)
                 self._delivered_usage = state.usage
@@ -117,20 +124,29 @@ class Delivery:
                 delta = with_changes(delta, state.delta_count, adopted(changes), None)
                 deltas = [delta]
             else:
-                number_delta(delta, state.delta_count)
+                vars(delta)["index"] = state.delta_count  # it belongs to the reader, and need not be copied
             state.delta_count += 1
             (state.choices.get(delta.choice) or state.choice(delta.choice)).add(delta)
             return deltas
         delivered_deltas: list[ResponseDelta] = []
         if usage is not None:
-            if is_undelivered and state.usage not in (None, self._delivered_usage, usage):
+            earlier_usage, delivered_usage = state.usage, self._delivered_usage
+            if (
+                is_undelivered
+                and earlier_usage is not None
+                and earlier_usage != usage
+                and (delivered_usage is None or earlier_usage != delivered_usage)
+            ):
                 # Counts that are about to be replaced before anyone received them get a delta of their own.
-                self._delivered_usage = state.usage
-                self._add(ResponseDelta(usage=state.usage), delivered_deltas)
+                self._delivered_usage = earlier_usage
+                self._add(with_changes(_BLANK, UNNUMBERED, EMPTY_OBJECT, earlier_usage), delivered_deltas)
             state.report(usage)
-        remaining_deltas = deltas and [
-            part for delta in deltas if (part := self._without_end(delta)) is not None
-        ]
+        remaining_deltas: list[ResponseDelta] = []
+        for delta in deltas:
+            has_end = delta.raw_finish_reason is not None or delta.finish_reason is not None
+            part = self._without_end(delta) if has_end else delta
+            if part is not None:
+                remaining_deltas.append(part)
         if not remaining_deltas:
             if changes:
                 self._deliver_changes(changes, delivered_deltas)
@@ -147,7 +163,13 @@ class Delivery:
                 self._delivered_usage = state.usage
             elif number == last_number and usage is not None:
                 counts = self._delivered_usage = state.usage
-            if extensions is not EMPTY_OBJECT or counts is not None or not _is_bare(delta):
+            if (
+                extensions is not EMPTY_OBJECT
+                or counts is not None
+                or delta.index != UNNUMBERED
+                or delta.raw_finish_reason is not None
+                or delta.finish_reason is not None
+            ):
                 delta = with_changes(delta, UNNUMBERED, extensions, counts)
             self._add(delta, delivered_deltas)
         return delivered_deltas
@@ -183,22 +205,26 @@ class Delivery:
         if not self._state.ends and self._state.error is None:
             self._add(text_delta(UNNUMBERED, None, None, None, 0, adopted(changes)), delivered_deltas)
             return
-        if _overwrites(changes, self._late_extensions):
-            self._add(ResponseDelta(extensions=adopted(self._late_extensions)), delivered_deltas)
-            self._late_extensions = {}
-        merge(self._late_extensions, changes, Arrays(), PIECES)
+        late_extensions = self._late_extensions
+        if late_extensions.keys().isdisjoint(changes):
+            self._late_extensions = {**late_extensions, **changes}
+            return
+        if _overwrites(changes, late_extensions):
+            self._add(ResponseDelta(extensions=adopted(late_extensions)), delivered_deltas)
+            self._late_extensions = changes
+        else:
+            self._late_extensions = copy_json(late_extensions)
+            merge(self._late_extensions, changes, Arrays(), PIECES)
 
     def _add(self, delta: ResponseDelta, delivered_deltas: list[ResponseDelta]) -> None:
         state = self._state
-        number_delta(delta, state.delta_count)
+        vars(delta)["index"] = state.delta_count
         state.delta_count += 1
-        state.choice(delta.choice).add(delta)
+        (state.choices.get(delta.choice) or state.choice(delta.choice)).add(delta)
         delivered_deltas.append(delta)
 
     def _without_end(self, delta: ResponseDelta) -> ResponseDelta | None:
-        """Return *delta* if it has more than the end of its choice. An error waits, and delivers the previous one."""
-        if delta.raw_finish_reason is None and delta.finish_reason is None:
-            return delta
+        """Return *delta*, which ends its choice, if it has more than that. An error waits, and delivers the previous one."""
         state = self._state
         if delta.segment is not None and delta.finish_reason is _ERROR:
             earlier_error, state.error = state.error, delta
@@ -209,6 +235,9 @@ class Delivery:
             state.report(delta.usage)
         state.choice(delta.choice)
         return None if has_only_its_end(delta) else delta
+
+
+_BLANK: Final = text_delta(UNNUMBERED, None, None, None, 0, EMPTY_OBJECT)
 
 
 def has_output(delta: ResponseDelta) -> bool:
@@ -231,17 +260,6 @@ def texts_of(delta: ResponseDelta) -> list[str]:
         segment and segment.content,
     )
     return [text for text in texts if text]
-
-
-def _is_bare(delta: ResponseDelta) -> bool:
-    """Return whether *delta* may be delivered unchanged, once it is numbered."""
-    return (
-        delta.index == UNNUMBERED
-        and delta.raw_finish_reason is None
-        and delta.finish_reason is None
-        and delta.usage is None
-        and delta.extensions is EMPTY_OBJECT
-    )
 
 
 def has_only_its_end(delta: ResponseDelta) -> bool:
@@ -383,15 +401,6 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
         is_without_call = reason is _TOOL_CALLS and not has_calls
         if has_calls:
             reason = _TOOL_CALLS
-        is_vague = end is not None and end.finish_word in state.vague_words
-        if (
-            end is not None
-            and end.reason is reason
-            and end.finish_word
-            and not end.unmapped
-            and not (is_without_call or is_vague)
-        ):
-            return end
     finish_word = None if end is None else end.finish_word
     if end is not None and end.unmapped:
         state.provenance[path] = Provenance.UNMAPPED
@@ -399,7 +408,7 @@ def _settle(state: MappingState, choice: int, path: str) -> End:
         state.provenance[path] = Provenance.ABSENT
     elif end is None or reason is not end.reason or is_without_call or finish_word == "":
         state.provenance[path] = Provenance.DERIVED
-    return End(reason, finish_word)
+    return end if end is not None and end.reason is reason else End(reason, finish_word)
 
 
 def _segment(state: MappingState, end: End) -> Segment | None:
@@ -434,7 +443,6 @@ class EventMapper:
     Attributes:
         mapper: the provider, or the provider of the dialect in this answer.
         residue: what the hooks left of the last event.
-        is_settled: whether the last event, sent again with another text, would change nothing but that text.
         may_switch: whether the answer may still turn out to be in another provider's dialect.
     """
 
@@ -446,14 +454,22 @@ class EventMapper:
         note_unknown: Callable[[str, str, str], None] | None,
     ) -> None:
         self.mapper = mapper
-        self.is_settled = False
         self.residue: dict[str, Any] = {}
+        self._is_settled = False
+        self._merged_residue: dict[str, Any] | None = None  # of the last event, if it was merged
         self._state = state
         self._unknown_policy = unknown
         self._note_unknown = note_unknown
         self.may_switch = bool(mapper.info.speaks)
         self._is_first = True
         self._last_residue: bytes | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the last event, sent again with another text, would change nothing but that text."""
+        return self._is_settled and not (
+            self._merged_residue is not None and self._adds_up(self._merged_residue)
+        )
 
     def map(self, event: Any, name: str | None, source: Any, deltas: list[ResponseDelta]) -> Mapped:
         """Map *event* and add its residue to the extensions.
@@ -470,7 +486,8 @@ class EventMapper:
         """
         state = self._state
         state.event_name = name
-        state.continues = self.is_settled = False
+        state.continues = self._is_settled = False
+        self._merged_residue = None
         notes = NOTED.values
         outer_notes = mistyped() if notes else []  # of an event with a hook that reads this one
         try:
@@ -478,7 +495,7 @@ class EventMapper:
             self.residue = residue
             try:
                 if residue and self._is_first:
-                    self._is_first = self.is_settled = False
+                    self._is_first = self._is_settled = False
                     return usage, state.extend(residue, self.mapper.rules)
                 return usage, self._extend(residue) if residue else residue
             except RecursionError:  # over several events
@@ -564,7 +581,7 @@ class EventMapper:
         if NOTED.values:
             self._note_mistyped(mistyped(), residue)
         else:
-            self.is_settled = True
+            self._is_settled = True
         return usage, residue
 
     def _note_mistyped(self, notes: list[tuple[Any, Any]], residue: dict[str, Any]) -> None:
@@ -586,13 +603,15 @@ class EventMapper:
             return {}
         # Most events leave exactly what the one before left, which need not be compared leaf by leaf.
         encoded_residue = _as_bytes(residue) if len(residue) > 1 else None
-        if encoded_residue is not None and encoded_residue == self._last_residue:
+        is_repeated = encoded_residue is not None and encoded_residue == self._last_residue
+        if is_repeated and not self._adds_up(residue):
             return {}
-        changes = self._state.extend(residue, self.mapper.rules)
-        has_pieces = self._state.has_mixed_arrays or adds_up(residue, self.mapper.rules)
-        self.is_settled = self.is_settled and not has_pieces
-        self._last_residue = None if encoded_residue is None or has_pieces else encoded_residue
-        return changes
+        self._last_residue, self._merged_residue = encoded_residue, residue
+        return self._state.extend(residue, self.mapper.rules)
+
+    def _adds_up(self, residue: dict[str, Any]) -> bool:
+        """Whether *residue*, which was merged, could add to the extensions once more."""
+        return self._state.has_mixed_arrays or adds_up(residue, self.mapper.rules)
 
     def _failure(self, error: BaseException, event: Any) -> BaseException:
         """The error to raise for *error*, which a hook raised in the middle of *event*."""
@@ -668,8 +687,8 @@ _ANOTHER_ID_CAUSE: Final = "another answer's id after the end: a second answer h
 
 def _as_bytes(residue: dict[str, Any]) -> bytes | None:
     try:
-        return dump_json(residue)
-    except TypeError:  # nested too deep, or returned by a hook, which may return anything
+        return orjson.dumps(residue)
+    except TypeError:  # nested too deep, a long integer, or returned by a hook, which may return anything
         return None
 
 

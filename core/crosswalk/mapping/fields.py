@@ -270,7 +270,7 @@ class FieldTable:
         """Take the counts from *event*. A missing one is unknown, not 0. See the hook ``map_usage``."""
         is_array = isinstance(event, list)
         counts = self.accept_counts(event) if is_array else self._count_paths.accept(event)
-        return counted(counts, state)
+        return counted(counts, state) if counts else None
 
     def accept_counts(self, event: Any) -> dict[str, int]:
         """Take the counts from *event*, by name, for ``counted``. Mistyped ones stay, and are noted."""

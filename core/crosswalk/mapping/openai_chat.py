@@ -923,10 +923,11 @@ class OpenAIChatDialect:
     def extensions(self, event: Any, state: MappingState) -> dict[str, Any]:
         """See the hook ``extensions``. A choice with only its number left is dropped."""
         remainder: dict[str, Any] = event
-        if "choices" in remainder:
+        choices = remainder.get("choices")
+        if choices is not None and (not choices or 1 in map(len, choices)):
             silent_choices = state.own(Choices).silent
             remaining_choices = [
-                c for c in remainder["choices"] if c.keys() != _INDEX_KEYS or c["index"] in silent_choices
+                c for c in choices if c.keys() != _INDEX_KEYS or c["index"] in silent_choices
             ]
             if remaining_choices:
                 remainder["choices"] = remaining_choices

@@ -502,7 +502,8 @@ class Reader:
             MappingError: as from :meth:`read` and :meth:`finish`.
         """
         self._delivery.is_watched = False
-        drain(self.read_whole(answer))
+        for _ in self.read_whole(answer):
+            pass
         if self._decode is None:  # a single document, of which nothing is left
             self._end()
             return self._complete()
@@ -534,9 +535,9 @@ class Reader:
             UnknownFinishReasonError: the provider's finish word is unknown, and ``unknown="raise"``.
             MappingError: as from :meth:`read`.
         """
-        decoder = self._error_decoder or self._decoder
+        decoder = self._error_decoder or self._direct_decoder or self._decoder
         try:
-            frames = [] if decoder is None else decoder.flush()
+            frames = [] if decoder is None or decoder.is_idle else decoder.flush()
         except Exception as error:
             yield from self._unframed(error)
         if self._error_decoder is not None:
@@ -573,7 +574,7 @@ class Reader:
                 raise ResponseValidationError(
                     "Cannot build incomplete response: the final delta has not come", code="ACODE-RSP-008"
                 )
-            response = self._state.response(finish)
+            response = self._state.response(finish, is_last=True)
             redact = self._options.redact
             self._response = response if redact is None else redact_response(response, redact)
         return self._response

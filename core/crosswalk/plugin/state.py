@@ -233,7 +233,10 @@ def take_strings(container: dict[str, Any], key: str) -> list[str]:
 def take_same(container: dict[str, Any], key: str, known: Any) -> bool:
     """Take the value under *key* if it equals *known*, or is ``null``. Return whether it is gone."""
     value = container.get(key)
-    if value is None or (value == known and (type(value) is str or same_json(value, known))):
+    if value is None or (
+        value == known
+        and (same_json(value, known) if type(value) in _CONTAINER_TYPES else type(value) is type(known))
+    ):
         container.pop(key, None)
         return True
     return False
@@ -658,6 +661,7 @@ def _is_json(text: str) -> bool:
 
 _ABSENT: Final = Provenance.ABSENT  # members of an enum are slow to look up
 _ZERO: Final = timedelta(0)
+_NO_COUNTS: Final = (None,) * 5
 _SEVERITIES: Final = tuple(ContentFilterSeverity)
 
 
@@ -873,7 +877,11 @@ class MappingState(AnswerDraft):
     ) -> UsageInfo | None:
         """Return the counts of a report, or ``None`` if it has none at all. A missing count is 0 and noted as absent."""
         counts = (prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
-        if cost is None and counts.count(None) == len(counts) and details == UsageDetails.EMPTY:
+        if (
+            cost is None
+            and counts == _NO_COUNTS
+            and (details is UsageDetails.EMPTY or details == UsageDetails.EMPTY)
+        ):
             return None
         provenance = self.provenance
         if prompt_tokens is None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from math import isfinite
 from operator import attrgetter
 from types import MappingProxyType, NoneType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import orjson
 
@@ -100,22 +100,8 @@ class CallDraft:
         return "".join(self.arguments) or ("" if partial or self.kind is not None else "{}")
 
 
-class Built:
-    """The finished parts of a choice."""
-
-    __slots__ = ("logprobs", "message", "refusal", "segments")
-
-    def __init__(
-        self,
-        message: ChatMessage,
-        segments: tuple[Segment, ...],
-        refusal: str | None,
-        logprobs: tuple[TokenLogprob, ...] | None,
-    ) -> None:
-        self.message = message
-        self.segments = segments
-        self.refusal = refusal
-        self.logprobs = logprobs
+Built: TypeAlias = tuple[ChatMessage, tuple[Segment, ...], str | None, tuple[TokenLogprob, ...] | None]
+"""The finished parts of a choice: its message, its segments, its refusal and its log probabilities."""
 
 
 class ChoiceDraft:
@@ -194,9 +180,9 @@ class ChoiceDraft:
             self.parts.append((kind, self.text))
         self.text.append(text)
 
-    def insert(self, part: Segment | CallDraft) -> None:
-        """Add a whole part, more fields of the one before, or a piece of a segment that comes in pieces."""
-        if type(part) is Segment and part.metadata and PIECE in part.metadata:
+    def insert(self, part: Segment) -> None:
+        """Add a whole segment, more fields of the part before, or a piece of a segment that comes in pieces."""
+        if part.metadata and PIECE in part.metadata:
             piece_key = part.type, part.metadata[PIECE]
             pieces = self._last.get(piece_key)
             if pieces is not None and _is_of(pieces, part):
@@ -204,7 +190,7 @@ class ChoiceDraft:
                 return
             self._last[piece_key] = self._pieces_by_part[len(self.parts)] = [part]
             self.parts.append(part)
-        elif type(part) is Segment and self._completes(part):
+        elif self._completes(part):
             if part.metadata or part.annotations:
                 self._later_segments[len(self.parts) - 1] = part
         else:
@@ -233,7 +219,8 @@ class ChoiceDraft:
         if index not in self._inserted_calls:
             self._inserted_calls.add(index)
             self.has_calls = True
-            self.insert(call)
+            self.parts.append(call)
+            self.open = None
         # An id or a name is set once and never joined on: some servers repeat them in every fragment.
         call.id = call.id or fragment.id
         call.name = call.name or fragment.name
@@ -281,9 +268,7 @@ class ChoiceDraft:
             and not self._later_segments
         ):
             text = "".join(part[1])  # most answers are one text, whose pieces were checked
-            return Built(
-                _MESSAGE_MAKER(_ASSISTANT, text, None), (_SEGMENT_MAKER(_TEXT, text),), None, logprobs
-            )
+            return _MESSAGE_MAKER(_ASSISTANT, text, None), (_SEGMENT_MAKER(_TEXT, text),), None, logprobs
         calls: list[ToolCall] = []
         call_segments: dict[CallDraft, Segment] = {}
         taken_ids = set(map(_ID_OF, self.calls.values()))
@@ -322,7 +307,7 @@ class ChoiceDraft:
             elif segment.type is _REFUSAL:
                 refusals.append(segment.content)
         content = "".join(texts) if texts or self._has_blank_content else None
-        return Built(
+        return (
             _MESSAGE_MAKER(_ASSISTANT, content, tuple(calls) or None),
             tuple(segments),
             "".join(refusals) if refusals else None,
@@ -467,7 +452,7 @@ class AnswerDraft:
     usage: UsageInfo | None = None
     delta_count = 0
     is_checked = False
-    _is_shared = False  # whether a delta holds the extensions themselves
+    _is_shared = False  # whether a delta or a response holds the extensions themselves
 
     def __init__(self, provider: str = "unknown") -> None:
         self.provider = provider
@@ -551,11 +536,12 @@ class AnswerDraft:
         *,
         cause: str | None = None,
         choices: Mapping[int, ChoiceDraft] | None = None,
+        is_last: bool = False,
     ) -> ChatResponse:
         """Return the content so far as a response that ended with *finish*. The *error_segments* come last.
 
         Of their contents, *cause* is one that is known to be clean. *choices* stand for those of the answer, or ``None`` for
-        its own.
+        its own. Nothing is merged after the one that *is_last*.
 
         Raises:
             ResponseValidationError: a choice has not ended, or a tool call has no name. Never raised for ``error``.
@@ -565,7 +551,8 @@ class AnswerDraft:
         has_failed = finish is _ERROR
         choices = self.choices if choices is None else choices
         first_choice = choices.get(0) or ChoiceDraft()
-        built_choice = first_choice.build("", 0, provenance, partial=finish not in _COMPLETE_REASONS)
+        is_partial = finish not in _COMPLETE_REASONS
+        message, segments, refusal, logprobs = first_choice.build("", 0, provenance, partial=is_partial)
         alternatives: tuple[Alternative, ...] = ()
         if len(choices) > 1:
             alternatives = tuple(
@@ -574,8 +561,8 @@ class AnswerDraft:
                     for position, number in enumerate(self.others)
                 ]
             )
-        segments = (*built_choice.segments, *error_segments) if error_segments else built_choice.segments
-        refusal = built_choice.refusal
+        if error_segments:
+            segments = (*segments, *error_segments)
         if has_failed:
             refusal = _error_text(segments, cause) or refusal or NO_CAUSE
         duration = self.request_duration
@@ -583,6 +570,7 @@ class AnswerDraft:
         usage = self.usage or UsageInfo.EMPTY
         model = self.model or "unknown"
         id = self.id or self.id_factory()
+        self._is_shared |= is_last
         # A plugin may set any of these itself.
         is_checked = (
             self.is_checked
@@ -601,7 +589,7 @@ class AnswerDraft:
         )
         return (_RESPONSE_MAKER if is_checked else _checked_response)(
             id,
-            built_choice.message,
+            message,
             finish,
             usage,
             metadata,
@@ -611,7 +599,7 @@ class AnswerDraft:
             tuple(self.verdicts.values()) or None,
             first_choice.raw_finish,
             segments,
-            built_choice.logprobs,
+            logprobs,
             with_unknown_parts(alternatives, provenance) if alternatives else (),
             RawEvents(self.raw_events) if self.raw_events else NO_RAW_EVENTS,
         )
@@ -638,17 +626,16 @@ class AnswerDraft:
             )
         finish = choice.finish or FinishReason.ERROR
         path = f"alternatives[{position}]."
-        built_choice = choice.build(
-            path, number, provenance, partial=failed or finish not in _COMPLETE_REASONS
-        )
+        is_partial = failed or finish not in _COMPLETE_REASONS
+        message, segments, refusal, logprobs = choice.build(path, number, provenance, partial=is_partial)
         return Alternative(
             index=number,
-            message=built_choice.message,
+            message=message,
             finish_reason=finish,
             raw_finish_reason=choice.raw_finish,
-            refusal=built_choice.refusal,
-            segments=built_choice.segments,
-            logprobs=built_choice.logprobs,
+            refusal=refusal,
+            segments=segments,
+            logprobs=logprobs,
         )
 
     def _note_what_is_missing(self, provenance: dict[str, Provenance], duration: timedelta | None) -> None:

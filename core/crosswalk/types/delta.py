@@ -204,7 +204,7 @@ def _set(self: ResponseDelta, index: int = UNNUMBERED, *, choice: int = 0, **fie
     ):
         for name, value in fields.items():
             if type(value) is _PART_TYPES.get(name) or (
-                name in _TEXT_FIELDS and type(value) is str and value.isascii()
+                name in _TEXT_FIELDS and type(value) is str and (value.isascii() or _is_text(value))
             ):  # no check could fail
                 self.__dict__.update(fields, index=index, choice=choice)
                 return
@@ -212,11 +212,6 @@ def _set(self: ResponseDelta, index: int = UNNUMBERED, *, choice: int = 0, **fie
 
 
 ResponseDelta.__init__ = _set  # type: ignore[method-assign]
-
-
-def number_delta(delta: ResponseDelta, index: int) -> None:
-    """Number a delta that has no index yet. It belongs to the reader, and need not be copied."""
-    vars(delta)["index"] = index
 
 
 def text_delta(

@@ -338,7 +338,7 @@ class PartialResponse:
     @property
     def message(self) -> ChatMessage:
         """The message so far, without tool calls that have no name yet."""
-        return self._accumulator._build_primary().message
+        return self._accumulator._build_primary()[0]
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -348,7 +348,7 @@ class PartialResponse:
     @property
     def segments(self) -> tuple[Segment, ...]:
         """The parts so far."""
-        return self._accumulator._build_primary().segments
+        return self._accumulator._build_primary()[1]
 
     @property
     def finish_reason(self) -> FinishReason | None:

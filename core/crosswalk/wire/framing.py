@@ -377,8 +377,9 @@ class NDJSONDecoder(LineDecoder):
         size = len(chunk)
         if self.is_idle and chunk.find(b"\n") == size - 1 and size <= self._longest and size <= self.room:
             line = chunk.strip()
-            if line:
+            if line.endswith(_ENDS):
                 self.room -= size
+                self._has_begun = True
                 return [(line, None)]
         frames = super().decode(chunk)
         self.is_idle = self._head is None and self.is_between_events
@@ -406,7 +407,7 @@ class NDJSONDecoder(LineDecoder):
             if not lines:
                 return
             self._has_begun = True
-            if not lines[0].rstrip().endswith((b"}", b"]")):
+            if not lines[0].rstrip().endswith(_ENDS):
                 self._document = BodyDecoder(self.limits)
                 self._document.read(b"\n".join([*lines, b""]), frames)
                 return
@@ -419,6 +420,9 @@ class NDJSONDecoder(LineDecoder):
         elif last_line := self.tail.strip():
             frames.append((bytes(last_line), None))
         self.tail.clear()
+
+
+_ENDS: Final = (b"}", b"]")
 
 
 def _has_line_end(data: bytes) -> bool:
@@ -740,9 +744,11 @@ class SniffingDecoder(PushDecoder):
         """Take the next bytes and return the frames that they complete, see :class:`Decoder`."""
         if self._chosen_decoder is not None and self._failure is None:
             return self._chosen_decoder.decode(chunk)  # which counts on
-        is_first = self._head == b"" and self._own_framing is None and type(chunk) is bytes
-        if is_first and chunk.startswith((b"data: ", b"event: ")):
-            return self._choose("sse").decode(chunk)  # most of all streams
+        if self._head == b"" and self._own_framing is None and type(chunk) is bytes:
+            if chunk.startswith((b"data: ", b"event: ")):
+                return self._choose("sse").decode(chunk)  # most of all streams
+            if chunk.startswith(b"{"):
+                return self._choose("ndjson").decode(chunk)
         return super().decode(chunk)
 
     @property
@@ -791,16 +797,16 @@ class SniffingDecoder(PushDecoder):
 
     def _choose(self, framing: Framing) -> PushDecoder:
         self.framing = framing
-        self._chosen_decoder = decoder = self._decoder_of(framing)
+        decoder: PushDecoder
+        if framing == "sse":
+            names = self._text_events
+            decoder = TextEventDecoder(self.limits, names) if names else SSEDecoder(self.limits)
+        else:
+            decoder = NDJSONDecoder(self.limits) if framing == "ndjson" else BodyDecoder(self.limits)
+        self._chosen_decoder = decoder
         decoder.room, decoder._head = self.room, None
         decoder.is_idle = self._head == b""  # nothing has come before
         return decoder
-
-    def _decoder_of(self, framing: Framing) -> PushDecoder:
-        if framing == "sse":
-            names = self._text_events
-            return TextEventDecoder(self.limits, names) if names else SSEDecoder(self.limits)
-        return NDJSONDecoder(self.limits) if framing == "ndjson" else BodyDecoder(self.limits)
 
     def _without_whitespace(self, text: bytes) -> bytes:
         start = text.lstrip()

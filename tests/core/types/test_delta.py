@@ -18,7 +18,7 @@ from crosswalk.types import (
     ToolCallDelta,
     UsageInfo,
 )
-from crosswalk.types.delta import ended, number_delta, said, text_delta, with_changes
+from crosswalk.types.delta import ended, said, text_delta, with_changes
 from crosswalk.types.json import EMPTY_OBJECT
 from crosswalk.types.message import arguments_delta
 from strategies import unfolded
@@ -126,11 +126,3 @@ def test_changes_leave_the_rest(said: dict[str, Any]) -> None:
         delta, index=7, extensions=extensions, usage=usage, finish_reason=None, raw_finish_reason=None
     )
     assert unfolded(with_changes(delta, 7, extensions, usage)) == unfolded(unended)
-
-
-def test_a_delta_is_numbered_where_it_is() -> None:
-    """A plugin's deltas have no index until the reader gives them one."""
-    delta = ResponseDelta(content_delta="x")
-    assert delta.index == -1
-    number_delta(delta, 4)
-    assert delta == ResponseDelta(4, content_delta="x")
