@@ -250,6 +250,21 @@ def text_delta(
     return delta
 
 
+def piece_delta(
+    index: int, name: str, piece: str | ToolCallDelta, choice: int, extensions: FrozenObject
+) -> ResponseDelta:
+    """:func:`text_delta` with one *piece*, for the attribute *name*."""
+    delta = _new(ResponseDelta)
+    fields = delta.__dict__
+    fields["index"] = index
+    fields[name] = piece
+    if choice:
+        fields["choice"] = choice
+    if extensions is not EMPTY_OBJECT:
+        fields["extensions"] = extensions
+    return delta
+
+
 def last_delta(
     index: int,
     choice: int,
