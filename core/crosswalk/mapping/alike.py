@@ -26,14 +26,11 @@ from crosswalk.mapping.event import Delivery, EventMapper, may_hold_empty
 from crosswalk.plain_errors import is_cancellation
 from crosswalk.plugin.hooks import Path
 from crosswalk.plugin.state import NOTED, MappingState, empty_containers, mistyped, note_again, prune
-from crosswalk.types.delta import UNNUMBERED, ResponseDelta, piece_delta, text_delta
+from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, has_long_integer
-from crosswalk.types.message import arguments_delta
+from crosswalk.types.message import ToolCallDelta, arguments_delta
 from crosswalk.types.usage import UsageInfo
-from crosswalk.types.values import SegmentType
 
-_TEXT_TYPE: Final = SegmentType.TEXT
-_REASONING_TYPE: Final = SegmentType.REASONING
 _TEXT: Final = "text"
 _TIME: Final = "time"
 _NUMBER: Final = "number"
@@ -100,7 +97,7 @@ class _Remembered:
         text: its text.
         choice: the number of its choice.
         parts: the draft of that choice.
-        kind: the segment type of the text, or ``None`` for arguments of a tool call.
+        attribute: the attribute of a delta with such a text.
         call: the position of the tool call, or -1 for text.
         pieces: the arguments of that call so far.
         kinds: the kinds of the values that may change, in the order of the bytes. The text may occur twice.
@@ -124,9 +121,9 @@ class _Remembered:
     """
 
     __slots__ = (
-        "_separators", "before", "behind", "call", "choice", "closing", "closing_brackets", "closing_size", "counts_form",
-        "data", "data_span", "frame_holes", "is_proved", "kind", "kinds", "last_bracket", "left", "logprob_path", "name",
-        "opening", "opening_size", "parts", "pieces", "residue", "strings", "text", "texts",
+        "_separators", "attribute", "before", "behind", "call", "choice", "closing", "closing_brackets", "closing_size",
+        "counts_form", "data", "data_span", "frame_holes", "is_proved", "kinds", "last_bracket", "left", "logprob_path",
+        "name", "opening", "opening_size", "parts", "pieces", "residue", "strings", "text", "texts",
     )  # fmt: skip
 
     def __init__(
@@ -148,13 +145,11 @@ class _Remembered:
         self.logprob_path: Path | None = None
         self.left = b""
         self.call = -1
-        self.kind: SegmentType | None = None
+        self.attribute = "content_delta" if delta.content_delta is not None else "reasoning_delta"
         self.pieces: list[str] = []
         if delta.tool_call_delta is not None:
-            self.call = delta.tool_call_delta.index
+            self.attribute, self.call = "tool_call_delta", delta.tool_call_delta.index
             self.pieces = self.parts.calls[self.call].arguments
-        else:
-            self.kind = _TEXT_TYPE if delta.content_delta is not None else _REASONING_TYPE
         self.before = data[: cuts[0].start]
         self._separators = [
             (left_cut.kind, data[left_cut.end : right_cut.start]) for left_cut, right_cut in pairwise(cuts)
@@ -583,13 +578,13 @@ class AlikeEvents:
         index = state.delta_count
         state.delta_count = index + 1
         remembered.texts.append(text)
-        if remembered.kind is None:
+        piece: str | ToolCallDelta = text
+        if remembered.call < 0:
+            remembered.parts.text.append(text)
+        else:
             remembered.pieces.append(text)
-            call = arguments_delta(remembered.call, text)
-            return piece_delta(index, "tool_call_delta", call, remembered.choice, extensions)
-        remembered.parts.text.append(text)
-        name = "content_delta" if remembered.kind is _TEXT_TYPE else "reasoning_delta"
-        return piece_delta(index, name, text, remembered.choice, extensions)
+            piece = arguments_delta(remembered.call, text)
+        return text_delta(index, remembered.attribute, piece, remembered.choice, extensions)
 
     def _with_time(self, time: str) -> FrozenObject:
         """Store *time* in the extensions, and return the part of them for the delta."""
@@ -637,10 +632,8 @@ class AlikeEvents:
             return None
         changes = self._event_mapper.extend(extensions) if extensions else {}
         remembered.texts.append(text)
-        call = None if remembered.kind is not None else arguments_delta(remembered.call, text)
-        is_text = remembered.kind is _TEXT_TYPE
-        content, reasoning = (text, None) if is_text else (None, text if call is None else None)
-        delta = text_delta(UNNUMBERED, content, reasoning, call, remembered.choice, EMPTY_OBJECT, logprobs)
+        piece = text if remembered.call < 0 else arguments_delta(remembered.call, text)
+        delta = text_delta(UNNUMBERED, remembered.attribute, piece, remembered.choice, EMPTY_OBJECT, logprobs)
         return self._delivery.deliver([delta], usage, changes)
 
     def _read_logprobs(self, path: Path, value: Any, text: str) -> tuple[Any, bytes]:

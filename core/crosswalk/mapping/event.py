@@ -181,7 +181,7 @@ class Delivery:
     def _deliver_changes(self, changes: dict[str, Any], delivered_deltas: list[ResponseDelta]) -> None:
         """Deliver extensions without a delta. Those that arrive after the end wait for the final delta."""
         if not self._state.ends and self._state.error is None:
-            self._add(text_delta(UNNUMBERED, None, None, None, 0, adopted(changes)), delivered_deltas)
+            self._add(text_delta(UNNUMBERED, None, "", 0, adopted(changes)), delivered_deltas)
             return
         if _overwrites(changes, self._late_extensions):
             self._add(ResponseDelta(extensions=adopted(self._late_extensions)), delivered_deltas)
