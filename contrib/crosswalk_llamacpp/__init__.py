@@ -28,7 +28,7 @@ from crosswalk.plugins import (
     hookimpl,
     look_at_count,
 )
-from crosswalk_llamacpp.native import NativeDialect, cached_tokens, note_duration, timings_of
+from crosswalk_llamacpp.native import NativeDialect, note_duration, timings_of
 
 if TYPE_CHECKING:
     from crosswalk.plugins import ChatRequest, HTTPRequest
@@ -57,10 +57,14 @@ class Notes:
     Attributes:
         prompts: the number of prompts that the server has begun, as far as it announces them.
         choice: in the OpenAI layer, the answer of an event without choices.
+        is_whole: whether the present event is whole, and not the timings of one that is alike to an earlier one.
+        has_usage: in the OpenAI layer, whether the last whole event had counts besides its timings.
     """
 
     prompts = 1
     choice = 0
+    is_whole = False
+    has_usage = False
 
 
 class OpenAILayer(OpenAIChatDialect):
@@ -101,20 +105,28 @@ class OpenAILayer(OpenAIChatDialect):
         """Return the counts of the usage object, or of the timings, which have the cached tokens in old versions.
 
         Each of several answers has its own counts. A chunk without choices belongs to the answer that ended last.
+
+        Raises:
+            LookupError: the event is alike to an earlier one, and the timings alone do not tell its counts.
         """
         notes = state.own(Notes)
         choice = notes.choice
+        is_whole, notes.is_whole = notes.is_whole, False
+        if not is_whole and (notes.has_usage or len(state.choices) > 1):
+            raise LookupError("the choice and its usage are in the whole event")
         if (chunk_choice := self.choice_of(state)) is not None:
             choice = chunk_choice
             if state.has_ended(choice):
                 notes.choice = choice
-        note_duration(event, choice, state)
+        timings = timings_of(event)
+        note_duration(timings, choice, state)
         sent_usage = deepcopy(event["usage"]) if event.get("usage") else None
         counts = super().map_usage(event, state)
+        notes.has_usage = counts is not None
         if counts is None:
-            counts = _usage_of_timings(event, state)
+            counts = _usage_of(timings, state)
         elif counts.cached_tokens is None:
-            counts = attrs.evolve(counts, cached_tokens=cached_tokens(event))
+            counts = attrs.evolve(counts, cached_tokens=look_at_count(timings, "cache_n"))
         if counts is None:
             return None
         # Several answers to one prompt all count it. With several prompts each answer counts its own.
@@ -127,19 +139,18 @@ class OpenAILayer(OpenAIChatDialect):
         return usage
 
 
-def _usage_of_timings(event: dict[str, Any], state: MappingState) -> UsageInfo | None:
-    """Return the counts of a stream without requested usage, or ``None`` without timings (section 5).
+def _usage_of(timings: dict[str, Any], state: MappingState) -> UsageInfo | None:
+    """Return the counts of a stream without requested usage, or ``None`` without *timings* (section 5).
 
     ``prompt_n`` counts the processed tokens, without cached ones. In versions that do not count cached tokens the
     prompt's count is unknown.
     """
-    timings = timings_of(event)
     uncached_tokens, completion_tokens = (
         look_at_count(timings, name) for name in ("prompt_n", "predicted_n")
     )
     if uncached_tokens is None and completion_tokens is None:
         return None
-    cached_count = cached_tokens(event)
+    cached_count = look_at_count(timings, "cache_n")
     prompt_tokens = (
         None if uncached_tokens is None or cached_count is None else uncached_tokens + cached_count
     )
@@ -173,6 +184,7 @@ class LlamaCpp(DialectFamily):
             message_paths=OpenAILayer.message_paths,
             text_paths=(*NativeDialect.text_paths, *OpenAILayer.text_paths),
             pieces=(*NativeDialect.pieces, *OpenAILayer.pieces),
+            usage_key="timings",
             speaks=("openai_responses", "anthropic"),
             access=ACCESS,
             way_back=WayBack(takes_reasoning=True, shows_pictures=True, names_speakers=True),
@@ -181,8 +193,9 @@ class LlamaCpp(DialectFamily):
 
     def map_delta(self, event: Any, state: MappingState) -> Iterable[ResponseDelta]:
         """See the hook ``map_delta``. An answer that ``null`` has begun must end. The first one begins without it."""
+        notes = state.own(Notes)
+        notes.is_whole = True
         if event is None:
-            notes = state.own(Notes)
             state.begin(notes.prompts)
             notes.prompts += 1
             return ()

@@ -82,7 +82,7 @@ def _look_at_flag(answer: dict[str, Any], key: str, said: Said, state: MappingSt
 
 
 def _look_at_timings(answer: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-    note_duration(answer, said.choice, state)
+    note_duration(timings_of(answer), said.choice, state)
 
 
 class NativeDialect:
@@ -172,7 +172,7 @@ class NativeDialect:
             if not sent_counts:
                 continue
             counted_answers.append((answer, sent_counts))
-            cached_count = cached_tokens(answer)
+            cached_count = look_at_count(timings_of(answer), "cache_n")
             counts = state.usage_info(*map(sent_counts.get, _COUNT_KEYS), cached_tokens=cached_count)
             assert counts is not None, "a count makes a report"
             # It has its number, unless its counts alone are shown here, or all as it was sent. The last event of an
@@ -217,9 +217,8 @@ class _Durations(dict[int, timedelta]):
     """The duration of each answer, by choice."""
 
 
-def note_duration(event: dict[str, Any], choice: int, state: MappingState) -> None:
+def note_duration(timings: dict[str, Any], choice: int, state: MappingState) -> None:
     """Note the duration of prompt and answer of *choice*. With several answers at once, the longest counts."""
-    timings = timings_of(event)
     times = [time for name in _TIME_KEYS if (time := look_at(timings, name, float)) is not None]
     is_known = bool(times) and len(times) == sum(timings.get(name) is not None for name in _TIME_KEYS)
     if is_known and 0 <= sum(times) < _LONGEST:
@@ -227,8 +226,3 @@ def note_duration(event: dict[str, Any], choice: int, state: MappingState) -> No
         durations[choice] = timedelta(milliseconds=sum(times))
         state.request_duration = max(durations.values())
         state.note("metadata.request_duration", Provenance.DERIVED)
-
-
-def cached_tokens(event: dict[str, Any]) -> int | None:
-    """Return the number of cached prompt tokens, or ``None`` if unknown, as in older versions."""
-    return look_at_count(timings_of(event), "cache_n")

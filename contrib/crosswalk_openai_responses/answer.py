@@ -328,7 +328,7 @@ class Answer(Texts):
         """Take the texts of repeated events, each of which had the next number."""
         pieces = state.repeated_texts.get(0, [])
         part = None if self._said is None else self._said[1]
-        if isinstance(part, Part):  # otherwise the last delta belonged to a call
+        if pieces and isinstance(part, Part):  # otherwise the last delta belonged to a call
             part.pieces += pieces
             self._note_run(part, sum(map(len, pieces)))
             tokens = state.choice(0).logprobs or []

@@ -19,7 +19,10 @@ from crosswalk import (
     WireTypeError,
     normalize,
     normalize_stream,
+    to_jsonable,
 )
+from crosswalk.mapping.reader import Reader
+from crosswalk.plugin.registry import registry
 from crosswalk.plugins import Recognition
 from crosswalk.testing import ProviderConformance
 from crosswalk_llamacpp import plugin
@@ -352,6 +355,23 @@ def test_a_usage_is_about_the_answer_that_ended_not_the_one_that_spoke() -> None
         done=True,
     )
     assert response.usage == UsageInfo(9, 7)
+
+
+@pytest.mark.parametrize("choices", [(0, 0, 0, 0, 0), (0, 0, 0, 1, 0, 0, 1, 1)], ids=["one", "turns"])
+@pytest.mark.parametrize("more", [{}, {"usage": usage(9, 2)}], ids=["timings", "usage"])
+def test_timings_of_events_that_are_alike_count_as_those_of_others(
+    choices: tuple[int, ...], more: dict[str, Any]
+) -> None:
+    events = [
+        chunk({"content": "Hi"}, choice=choice, timings={**TIMINGS, "predicted_n": number}, **more)
+        for number, choice in enumerate(choices)
+    ]
+    events += [chunk({}, "stop", choice=choice) for choice in {*choices}]
+    live, mapped = (Reader(registry.mapper("llamacpp")) for _ in range(2))
+    for event in events:
+        assert [*live.read(sse(event, done=False))] == [*mapped.read_event(event)]
+    assert [*live.finish()] == [*mapped.finish()]
+    assert to_jsonable(live.response()) == to_jsonable(mapped.response())
 
 
 def test_what_was_cached_of_an_uncounted_prompt_is_not_added_to_that_of_another() -> None:

@@ -969,6 +969,20 @@ def test_a_whole_part_of_its_own_is_no_repetition(
     assert read(*BEGUN, *(text_event(*said) for said in events), ended(end)).text == "".join(texts)
 
 
+def test_a_part_between_pieces_that_repeat_is_corrected_once() -> None:
+    said = [("delta", 0, "a"), ("delta", 0, "b"), ("delta", 0, "c"), ("delta", 1, "x"), ("delta", 0, "d")]
+    whole = [("text", 0, "abcd"), ("done", 0, "abcd")]
+    events = [*BEGUN, *(text_event(*one) for one in said + whole), ended(message("abcd"))]
+    deltas = []
+    for read_one, encode in (
+        (Reader.read, lambda one: b"data: %b\n\n" % orjson.dumps(one)),
+        (Reader.read_event, dict),
+    ):
+        reader = Reader(registry.mapper("openai_responses"))
+        deltas.append([delta for one in events for delta in read_one(reader, encode(one))])
+    assert deltas[0] == deltas[1]
+
+
 # Open Responses.
 
 

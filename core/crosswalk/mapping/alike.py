@@ -28,19 +28,18 @@ from crosswalk.plugin.hooks import Path
 from crosswalk.plugin.state import NOTED, MappingState, empty_containers, mistyped, note_again, prune
 from crosswalk.types.delta import UNNUMBERED, ResponseDelta, text_delta
 from crosswalk.types.json import EMPTY_OBJECT, FrozenObject, adopted, has_long_integer
-from crosswalk.types.message import arguments_delta
+from crosswalk.types.message import ToolCallDelta, arguments_delta
 from crosswalk.types.usage import UsageInfo
-from crosswalk.types.values import SegmentType
 
-_TEXT_TYPE: Final = SegmentType.TEXT
-_REASONING_TYPE: Final = SegmentType.REASONING
 _TEXT: Final = "text"
 _TIME: Final = "time"
 _NUMBER: Final = "number"
 _COUNTS: Final = "counts"
 _LOGPROBS: Final = "logprobs"
-_FRAMED_KINDS: Final = frozenset({_TEXT, _TIME, _NUMBER})
+_FRAMED_KINDS: Final = frozenset({_TEXT, _TIME, _NUMBER, _COUNTS})
 """The values that may change in an event that is recognized with its framing."""
+_STRING_KINDS: Final = frozenset({_TEXT, _TIME})
+_DIGITS: Final = b"0123456789"
 _MARK: Final = f"\0{os.urandom(8).hex()}"
 """The placeholder for a value. It is random, so no server can send it."""
 _WRITTEN_MARK: Final = orjson.dumps(_MARK)
@@ -98,7 +97,7 @@ class _Remembered:
         text: its text.
         choice: the number of its choice.
         parts: the draft of that choice.
-        kind: the segment type of the text, or ``None`` for arguments of a tool call.
+        attribute: the attribute of a delta with such a text.
         call: the position of the tool call, or -1 for text.
         pieces: the arguments of that call so far.
         kinds: the kinds of the values that may change, in the order of the bytes. The text may occur twice.
@@ -113,15 +112,18 @@ class _Remembered:
         closing_brackets: the latter without spaces, if their number may change, or ``None``.
         opening, closing: the bytes of a whole read before and behind those values, with their quotation marks. Empty if
             they are not known.
+        opening_size, closing_size: their lengths.
         last_bracket: the end of the latter, from the event's last byte on.
-        frame_holes: the kind of each value, with the bytes between it and the next one, if there are several.
+        counts_form: the bytes of the token counts without digits and line ends. Empty if the event has none.
+        frame_holes: the kind of each value, with the bytes between it and the next one and their number, if there are
+            several.
         data_span: where the event is in the read.
     """
 
     __slots__ = (
-        "_separators", "before", "behind", "call", "choice", "closing", "closing_brackets", "data", "data_span",
-        "frame_holes", "is_proved", "kind", "kinds", "last_bracket", "left", "logprob_path", "name", "opening", "parts",
-        "pieces", "residue", "strings", "text", "texts",
+        "_separators", "attribute", "before", "behind", "call", "choice", "closing", "closing_brackets", "closing_size",
+        "counts_form", "data", "data_span", "frame_holes", "is_proved", "kinds", "last_bracket", "left", "logprob_path",
+        "name", "opening", "opening_size", "parts", "pieces", "residue", "strings", "text", "texts",
     )  # fmt: skip
 
     def __init__(
@@ -143,40 +145,41 @@ class _Remembered:
         self.logprob_path: Path | None = None
         self.left = b""
         self.call = -1
-        self.kind: SegmentType | None = None
+        self.attribute = "content_delta" if delta.content_delta is not None else "reasoning_delta"
         self.pieces: list[str] = []
         if delta.tool_call_delta is not None:
-            self.call = delta.tool_call_delta.index
+            self.attribute, self.call = "tool_call_delta", delta.tool_call_delta.index
             self.pieces = self.parts.calls[self.call].arguments
-        else:
-            self.kind = _TEXT_TYPE if delta.content_delta is not None else _REASONING_TYPE
         self.before = data[: cuts[0].start]
         self._separators = [
             (left_cut.kind, data[left_cut.end : right_cut.start]) for left_cut, right_cut in pairwise(cuts)
         ]
         self.behind = data[cuts[-1].end :]
         # Anthropic pads its events with spaces between the last brackets.
-        is_padded = cuts[-1].kind in (_TEXT, _TIME) and not self.behind.translate(None, b" }]")
+        is_padded = cuts[-1].kind in _STRING_KINDS and not self.behind.translate(None, b" }]")
         self.closing_brackets = self.behind.replace(b" ", b"") if is_padded else None
-        self.opening = self.closing = b""
-        self.last_bracket = b""
-        self.frame_holes: list[tuple[str, bytes]] = []
+        self.opening = self.closing = self.last_bracket = b""
+        self.opening_size = self.closing_size = 0
+        counts = b"".join(data[cut.start : cut.end] for cut in cuts if cut.kind is _COUNTS)
+        self.counts_form = counts.translate(None, _DIGITS + b"\r\n")
+        self.frame_holes: list[tuple[str, bytes, int]] = []
         self.data_span = slice(0)
 
     def frame(self, head: bytes, tail: bytes) -> None:
         """Learn that *head* and *tail* stand around the event in a read."""
-        marks = [b"" if kind is _NUMBER else b'"' for kind in self.kinds]
+        marks = [b'"' if kind in _STRING_KINDS else b"" for kind in self.kinds]
         self.opening = head + self.before + marks[0]
         self.closing = marks[-1] + self.behind + tail
+        self.opening_size, self.closing_size = len(self.opening), len(self.closing)
         self.last_bracket = self.behind[-1:] + tail
         self.frame_holes = [
-            (kind, left_mark + separator + right_mark)
-            for (kind, separator), (left_mark, right_mark) in zip(
+            (kind, separator := left_mark + between + right_mark, len(separator))
+            for (kind, between), (left_mark, right_mark) in zip(
                 self._separators, pairwise(marks), strict=True
             )
         ]
         if self.frame_holes:
-            self.frame_holes.append((self.kinds[-1], b""))
+            self.frame_holes.append((self.kinds[-1], b"", 0))
         self.data_span = slice(len(head), -len(tail))
 
     def values_in(self, data: bytes) -> dict[str, Any] | None:
@@ -311,6 +314,7 @@ class AlikeEvents:
             if _COUNTS in values or _LOGPROBS in values:
                 return self._deliver_counted(last_event, data, text, values)
             if _TIME in values:
+                self._event_mapper.forget_residue()
                 extensions = self._with_time(values[_TIME])
         return [self._deliver(last_event, text, extensions)]
 
@@ -321,14 +325,15 @@ class AlikeEvents:
             self._last.frame(*around)
             self.framed = self._last
 
-    def read_framed(self, event: _Remembered, chunk: bytes) -> ResponseDelta | None:
-        """Return the delta of the read *chunk* if it is *event* with other values, framed as before, or ``None``.
+    def read_framed(self, event: _Remembered, chunk: bytes) -> Iterable[ResponseDelta] | None:
+        """Return the deltas of the read *chunk* if it is *event* with other values, framed as before, or ``None``.
 
-        The bytes around a string have its quotation marks, so no space or line end is between them and the string.
+        The bytes around a string have its quotation marks, so no space or line end is between them and the string. Token
+        counts differ only in digits from those of *event*.
         """
-        start, end = len(event.opening), len(chunk) - len(event.closing)
         if not chunk.startswith(event.opening):
             return None
+        start, end = event.opening_size, len(chunk) - event.closing_size
         if not chunk.endswith(event.closing):
             end = chunk.rfind(b'"')
             closing_brackets = event.closing_brackets
@@ -336,33 +341,42 @@ class AlikeEvents:
                 return None
             if chunk[end + 1 : event.data_span.stop].replace(b" ", b"") != closing_brackets:
                 return None
-        text = time = number = None
+        text = number = None
+        values: dict[str, Any] = {}
+        counts = b""
         try:
             if not event.frame_holes:  # most of any stream
                 text, start = _loads(chunk[start - 1 : end + 1]), end
-            for kind, separator in event.frame_holes:
+            for kind, separator, size in event.frame_holes:
                 if kind is _NUMBER:
                     assert self._last_number is not None, "the last event had it"
                     number = self._last_number + 1
-                    hole_end = start + len(b"%d" % number)
-                    if not chunk.startswith(b"%d%b" % (number, separator), start):
+                    expected = b"%d%b" % (number, separator)
+                    if not chunk.startswith(expected, start):
                         return None
-                else:
-                    hole_end = chunk.find(separator, start) if separator else end
-                    value = _loads(chunk[start - 1 : hole_end + 1])
-                    if kind is _TIME:
-                        time = value
-                    elif text is None:
-                        text = value
-                    elif value != text:
+                    start += len(expected)
+                    continue
+                hole_end = chunk.find(separator, start) if size else end
+                if kind is _TIME:
+                    values[_TIME] = _loads(chunk[start - 1 : hole_end + 1])
+                elif kind is _COUNTS:
+                    counts = chunk[start:hole_end]
+                    if counts.translate(None, _DIGITS) != event.counts_form or has_long_integer(counts):
                         return None
-                start = hole_end + len(separator)
+                    values[_COUNTS] = _loads(counts)
+                elif text is None:
+                    text = _loads(chunk[start - 1 : hole_end + 1])
+                elif text != _loads(chunk[start - 1 : hole_end + 1]):
+                    return None
+                start = hole_end + size
         except ValueError:
             return None
         if not text or text in event.strings or start != end:
             return None
         self._last_number = number
-        return self._deliver(event, text, EMPTY_OBJECT if time is None else self._with_time(time))
+        if counts:
+            return self._deliver_counted(event, counts, text, values)
+        return (self._deliver(event, text, self._with_time(values[_TIME]) if values else EMPTY_OBJECT),)
 
     def note(
         self,
@@ -564,15 +578,13 @@ class AlikeEvents:
         index = state.delta_count
         state.delta_count = index + 1
         remembered.texts.append(text)
-        if remembered.kind is None:
+        piece: str | ToolCallDelta = text
+        if remembered.call < 0:
+            remembered.parts.text.append(text)
+        else:
             remembered.pieces.append(text)
-            return text_delta(
-                index, None, None, arguments_delta(remembered.call, text), remembered.choice, extensions
-            )
-        remembered.parts.text.append(text)
-        if remembered.kind is _TEXT_TYPE:
-            return text_delta(index, text, None, None, remembered.choice, extensions)
-        return text_delta(index, None, text, None, remembered.choice, extensions)
+            piece = arguments_delta(remembered.call, text)
+        return text_delta(index, remembered.attribute, piece, remembered.choice, extensions)
 
     def _with_time(self, time: str) -> FrozenObject:
         """Store *time* in the extensions, and return the part of them for the delta."""
@@ -580,7 +592,6 @@ class AlikeEvents:
         if extensions.get(key) == time:
             return EMPTY_OBJECT
         extensions[key] = time
-        self._event_mapper.forget_residue()
         return adopted({key: time})
 
     def _deliver_counted(
@@ -621,10 +632,8 @@ class AlikeEvents:
             return None
         changes = self._event_mapper.extend(extensions) if extensions else {}
         remembered.texts.append(text)
-        call = None if remembered.kind is not None else arguments_delta(remembered.call, text)
-        is_text = remembered.kind is _TEXT_TYPE
-        content, reasoning = (text, None) if is_text else (None, text if call is None else None)
-        delta = text_delta(UNNUMBERED, content, reasoning, call, remembered.choice, EMPTY_OBJECT, logprobs)
+        piece = text if remembered.call < 0 else arguments_delta(remembered.call, text)
+        delta = text_delta(UNNUMBERED, remembered.attribute, piece, remembered.choice, EMPTY_OBJECT, logprobs)
         return self._delivery.deliver([delta], usage, changes)
 
     def _read_logprobs(self, path: Path, value: Any, text: str) -> tuple[Any, bytes]:

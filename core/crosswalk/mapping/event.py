@@ -203,7 +203,7 @@ class Delivery:
     def _deliver_changes(self, changes: dict[str, Any], delivered_deltas: list[ResponseDelta]) -> None:
         """Deliver extensions without a delta. Those that arrive after the end wait for the final delta."""
         if not self._state.ends and self._state.error is None:
-            self._add(text_delta(UNNUMBERED, None, None, None, 0, adopted(changes)), delivered_deltas)
+            self._add(text_delta(UNNUMBERED, None, "", 0, adopted(changes)), delivered_deltas)
             return
         late_extensions = self._late_extensions
         if late_extensions.keys().isdisjoint(changes):
@@ -237,7 +237,7 @@ class Delivery:
         return None if has_only_its_end(delta) else delta
 
 
-_BLANK: Final = text_delta(UNNUMBERED, None, None, None, 0, EMPTY_OBJECT)
+_BLANK: Final = text_delta(UNNUMBERED, None, "", 0, EMPTY_OBJECT)
 
 
 def has_output(delta: ResponseDelta) -> bool:

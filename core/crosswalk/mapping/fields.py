@@ -314,8 +314,12 @@ def check_map(name: str, known: Any, kind: type, example: str) -> None:
     if not isinstance(known, Mapping):
         raise TypeError(f"{form} {type(known).__name__}")
     for key, value in known.items():
-        if not isinstance(key, str) or not isinstance(value, kind):
-            raise TypeError(f"{form} {type(value).__name__} for {str(key)[:40]!r}")
+        if not isinstance(key, str):
+            raise TypeError(
+                f"{name}: the key {str(key)[:40]} must be text, as in {example}, not {type(key).__name__}"
+            )
+        if not isinstance(value, kind):
+            raise TypeError(f"{form} {type(value).__name__} for {key[:40]!r}")
 
 
 def level_of(rows: Mapping[str, FieldRow]) -> Level:

@@ -450,15 +450,15 @@ class Reader:
                 and decoder.is_idle
                 and self._halves is None
                 and self._event_count < self._most_events
-                and len(chunk) <= self._longest_line
-                and len(chunk) <= decoder.room
-                and (delta := alike_events.read_framed(event, chunk)) is not None
+                and (size := len(chunk)) <= self._longest_line
+                and size <= decoder.room
+                and (deltas := alike_events.read_framed(event, chunk)) is not None
             ):
                 self._event_count += 1
-                decoder.room -= len(chunk)
+                decoder.room -= size
                 if self._raw_events is not None:
                     self._raw_events.append(chunk[event.data_span])
-                return (delta,)
+                return deltas
             frames = (self._decode or self._new_decoder())(chunk)
         except Exception as error:
             return self._unframed(error)

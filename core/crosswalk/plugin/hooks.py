@@ -382,8 +382,9 @@ class ProviderInfo:
             change, the extensions get it directly, and the hook ``extensions`` is not called.
         number_key: the top-level key of a running number, or ``None`` without one. A number that is one more than
             that of the event before carries no information.
-        usage_key: the top-level key of an object of token counts, which only ``map_usage`` takes, and which it
-            understands without the other fields, or ``None`` without one.
+        usage_key: the top-level key of an object of token counts or measurements, which only ``map_usage`` takes, and
+            which it understands without the other fields, or ``None`` without one. In an event that needs them,
+            ``map_usage`` raises any error: the hooks then get the event whole.
         logprob_paths: the paths at which log probabilities come alongside a text, each with the function that takes
             them. It gets the object that holds them, and the text.
         pieces: the arrays of the extensions that arrive in pieces, as token ids do: equal ones are appended as well.

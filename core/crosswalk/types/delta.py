@@ -216,26 +216,21 @@ ResponseDelta.__init__ = _set  # type: ignore[method-assign]
 
 def text_delta(
     index: int,
-    text: str | None,
-    reasoning: str | None,
-    fragment: ToolCallDelta | None,
+    name: str | None,
+    piece: str | ToolCallDelta,
     choice: int,
     extensions: FrozenObject,
     logprobs: tuple[TokenLogprob, ...] | None = None,
 ) -> ResponseDelta:
-    """Return a delta of a text, a reasoning or a fragment of a call, for a caller that has checked it: most of any stream.
+    """Return a delta of a *piece* for the attribute *name*, for a caller that has checked it: most of any stream.
 
-    It bypasses the constructor, because the checks could only pass.
+    It bypasses the constructor, because the checks could only pass. Without a *name* there is no piece.
     """
     delta = _new(ResponseDelta)
     fields = delta.__dict__
     fields["index"] = index
-    if text is not None:
-        fields["content_delta"] = text
-    if reasoning is not None:
-        fields["reasoning_delta"] = reasoning
-    if fragment is not None:
-        fields["tool_call_delta"] = fragment
+    if name is not None:
+        fields[name] = piece
     if choice:
         fields["choice"] = choice
     if extensions is not EMPTY_OBJECT:

@@ -1019,6 +1019,11 @@ NUMBERS = (
     b'"2"',
     b"9223372036854775808",
 )
+COUNTS = (
+    b'{"in":1,"out":-2}', b'{"in":1,"out":2.0}', b'{"in":1,"out":02}', b'{"in":1}', b'{"in":1,"out":2,"more":[]}', b"{}", b"null",
+    b'{"in":1,"out":12345678901234567890123}', b'{"in":1,"out": 2}', b'{"in":1,"out":2\n}', b'{"in":1,\r"out":2}',
+    b'{"in":1,"out":2}\n', b' {"in":1,"out":2}', b'{"in":1,"out":2},"x":{"y":"z"}', b'{"in":1,"out":"2"}', b"[1]", b'{"in":1,"out":}',
+)  # fmt: skip
 HEADS = (b"data:", b"data:  ", b": x\ndata: ", b"event: y\ndata: ", b"data:\ndata: ", b"\r\ndata: ", b"")
 TAILS = (b"\r\n\r\n", b" \n\n", b"\n \n", b"\n\r\n", b"\n", b"\n\n\n", b"\n\ndata: ", b"\r\r", b"")
 FORMS = (
@@ -1031,6 +1036,9 @@ FORMS = (
     "text x at",
     "text text",
     "at text n",
+    "usage text",
+    "text usage x",
+    "at usage n text",
     "call",
 )
 
@@ -1054,6 +1062,9 @@ def reads(draw: st.DrawFn) -> list[bytes]:
                     fields.append(b'"at":' + draw(now_and_then(b'"2026-%d"' % (number // 2), *STRINGS)))
                 case "n":
                     fields.append(b'"n":' + draw(now_and_then(b"%d" % number, *NUMBERS)))
+                case "usage":
+                    counts = b'{"in":%d,"out":%d}' % (number * 9, number)
+                    fields.append(b'"usage":' + draw(now_and_then(counts, *COUNTS)))
                 case "call":
                     fields.append(b'"call":{"index":0,"args":%b%b}' % (text, b" " * draw(st.integers(0, 2))))
                 case _:

@@ -261,18 +261,20 @@ def test_a_value_of_a_wrong_type_beside_the_choices_is_told_after_them() -> None
 
 @pytest.mark.parametrize("name", ["event_rows", "choice_rows", "part_rows"])
 @pytest.mark.parametrize(
-    ("rows", "found"),
+    ("rows", "cause"),
     [
-        ({"musing": "reasoning"}, "str for 'musing'"),
-        ({7: REASONING}, "FieldRow for '7'"),
-        ([REASONING], "list"),
+        (
+            {"musing": "reasoning"},
+            " gives a FieldRow for each text, as in {'musing': REASONING}, not str for 'musing'",
+        ),
+        ({7: REASONING}, ": the key 7 must be text, as in {'musing': REASONING}, not int"),
+        ([REASONING], " gives a FieldRow for each text, as in {'musing': REASONING}, not list"),
     ],
     ids=["word", "number", "list"],
 )
-def test_rows_of_another_type_are_named_with_their_class_and_form(name: str, rows: Any, found: str) -> None:
+def test_rows_of_another_type_are_named_with_their_class_and_form(name: str, rows: Any, cause: str) -> None:
     own_rows = {**getattr(OpenAIChatDialect, name), **rows} if isinstance(rows, dict) else rows
-    form = f"Wrong.{name} gives a FieldRow for each text, as in {{'musing': REASONING}}, not {found}"
-    with pytest.raises(TypeError, match=re.escape(form)):
+    with pytest.raises(TypeError, match=re.escape(f"Wrong.{name}{cause}")):
         type("Wrong", (OpenAIChatDialect,), {name: own_rows})
 
 

@@ -456,7 +456,7 @@ def line(**fields: Any) -> bytes:
         ({"finish_reasons": {"done": "stopped"}},
          "finish_reasons gives a FinishReason for each text, as in {'done': FinishReason.STOP}, not str for 'done'"),
         ({"finish_reasons": {1: FinishReason.STOP}},
-         "finish_reasons gives a FinishReason for each text, as in {'done': FinishReason.STOP}, not FinishReason for '1'"),
+         "finish_reasons: the key 1 must be text, as in {'done': FinishReason.STOP}, not int"),
         ({"marks": "said.by"}, "marks is a tuple of strings, as in ('said.by',), not 'said.by'"),
         ({"marks": (1,)}, "marks is a tuple of strings, as in ('said.by',), not '(1,)'"),
     ],
@@ -509,13 +509,16 @@ def test_the_keys_of_a_call_are_strings(keys: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "found"),
-    [([("text", TEXT)], "list"), ({"text": "text"}, "str for 'text'"), ({1: TEXT}, "FieldRow for '1'")],
+    ("rows", "cause"),
+    [
+        ([("text", TEXT)], " gives a FieldRow for each text, as in {'said.text': TEXT}, not list"),
+        ({"text": "text"}, " gives a FieldRow for each text, as in {'said.text': TEXT}, not str for 'text'"),
+        ({1: TEXT}, ": the key 1 must be text, as in {'said.text': TEXT}, not int"),
+    ],
     ids=["list", "word", "number"],
 )
-def test_a_row_of_another_type_is_named_with_its_form(rows: Any, found: str) -> None:
-    form = "a table gives a FieldRow for each text, as in {'said.text': TEXT}, not "
-    with pytest.raises(TypeError, match=re.escape(form + found)):
+def test_a_row_of_another_type_is_named_with_its_form(rows: Any, cause: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(f"a table{cause}")):
         FieldTable(rows)
 
 
