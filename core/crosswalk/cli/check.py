@@ -28,7 +28,7 @@ from crosswalk.testing.checks import CHECKS, check_capture, load_exceptions
 from crosswalk.testing.corpus import Corpus, compare_answer
 from crosswalk.testing.evidence import unproven
 from crosswalk.testing.pairing import check_pair, normalized
-from crosswalk.testing.perturbation import KnownException, Problem, by_cause, read_exceptions
+from crosswalk.testing.problems import KnownException, Problem, by_cause, read_exceptions
 from crosswalk.text import counted
 
 

@@ -16,7 +16,8 @@ from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.captures import json_object
 from crosswalk.testing.case import NAME, Case, decoded, strings
 from crosswalk.testing.pairing import normalized
-from crosswalk.testing.perturbation import Leaf, Problem, changes, replaced, scalars, show_path
+from crosswalk.testing.perturbation import Leaf, changes, replaced, scalars, show_path
+from crosswalk.testing.problems import Problem
 from crosswalk.testing.requests import limits_of
 from crosswalk.text import clean_message, counted
 from crosswalk.types.json import copy_json, dump_json, same_json

@@ -20,7 +20,6 @@ from crosswalk.testing.perturbation import (
     Leaf,
     Outcome,
     Path,
-    Problem,
     at,
     changed_paths,
     changes,
@@ -34,6 +33,7 @@ from crosswalk.testing.perturbation import (
     scalars,
     show_path,
 )
+from crosswalk.testing.problems import Problem
 from crosswalk.text import counted
 from crosswalk.wire.framing import Frame
 

@@ -19,19 +19,8 @@ from crosswalk.plugin.registry import Mapper
 from crosswalk.testing import answers, evidence, lossless, pairing, requests, texts, values
 from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, taken_for, written
 from crosswalk.testing.case import Case, Tally, reader_options
-from crosswalk.testing.perturbation import (
-    EXCEPTIONS,
-    MISSING,
-    SHARED_STATE,
-    KnownException,
-    Leaf,
-    Problem,
-    at,
-    outcome,
-    read_exceptions,
-    replaced,
-    show_path,
-)
+from crosswalk.testing.perturbation import MISSING, Leaf, at, outcome, replaced, show_path
+from crosswalk.testing.problems import EXCEPTIONS, SHARED_STATE, KnownException, Problem, read_exceptions
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance

@@ -23,8 +23,8 @@ from crosswalk.testing.changes import changes_between, shown
 from crosswalk.testing.checks import CHECKS, PROMISES, check_capture, load_exceptions
 from crosswalk.testing.evidence import unproven
 from crosswalk.testing.pairing import check_pair, normalized
-from crosswalk.testing.perturbation import KnownException, Problem, by_cause
 from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, written_changes
+from crosswalk.testing.problems import KnownException, Problem, by_cause
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion

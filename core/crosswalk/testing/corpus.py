@@ -22,7 +22,7 @@ from crosswalk.codec import from_json
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.testing.captures import Capture, load_captures, stated_differences
 from crosswalk.testing.changes import changes_between, shown
-from crosswalk.testing.perturbation import Problem
+from crosswalk.testing.problems import Problem
 from crosswalk.types.response import ChatResponse
 
 _PLACES = (Path(__file__).parent / "corpus.zip", Path(__file__).parents[3])

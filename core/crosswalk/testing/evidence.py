@@ -14,7 +14,8 @@ from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture
 from crosswalk.testing.case import Case, decoded
 from crosswalk.testing.pairing import normalized
-from crosswalk.testing.perturbation import MISSING, Leaf, Path, Problem, at, leaves, nodes, show_path
+from crosswalk.testing.perturbation import MISSING, Leaf, Path, at, leaves, nodes, show_path
+from crosswalk.testing.problems import Problem
 from crosswalk.types.usage import OPENAI_COUNT_PATHS as DETAILS, OPENAI_COUNTS as COUNTS
 
 # ----------------------------------------------------------------------------------- signs

@@ -13,17 +13,8 @@ import orjson
 
 from crosswalk.testing.captures import json_object, written
 from crosswalk.testing.case import Case, strings, typed
-from crosswalk.testing.perturbation import (
-    Leaf,
-    Outcome,
-    Path,
-    Problem,
-    at,
-    changes,
-    confusions,
-    replaced,
-    scalars,
-)
+from crosswalk.testing.perturbation import Leaf, Outcome, Path, at, changes, confusions, replaced, scalars
+from crosswalk.testing.problems import Problem
 
 # -------------------------------------------------------------------------------- mistaken
 # Checks with a cut stream and with values of every other type: never a wrong or untyped result (P4).

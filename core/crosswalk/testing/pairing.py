@@ -18,17 +18,8 @@ from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture, written
 from crosswalk.testing.case import MARKER, Case, decoded, occurrences, reader_options
-from crosswalk.testing.perturbation import (
-    MISSING,
-    PAIR_CHECK,
-    Leaf,
-    Problem,
-    at,
-    changed_paths,
-    outcome,
-    show_path,
-    with_value,
-)
+from crosswalk.testing.perturbation import MISSING, Leaf, at, changed_paths, outcome, show_path, with_value
+from crosswalk.testing.problems import PAIR_CHECK, Problem
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.usage import Provenance
 

@@ -28,7 +28,8 @@ from crosswalk.service.way_back import NO_PLACE
 from crosswalk.testing.captures import Capture, written
 from crosswalk.testing.case import MARKER, Case, strings
 from crosswalk.testing.pairing import normalized
-from crosswalk.testing.perturbation import Path, Problem, at, scalars, show_path
+from crosswalk.testing.perturbation import Path, at, scalars, show_path
+from crosswalk.testing.problems import Problem
 from crosswalk.testing.strict import STRICT_PROVIDERS, strict_rules
 from crosswalk.testing.strict.rules import Issued, StrictRequest
 from crosswalk.types.json import dump_json

@@ -11,17 +11,8 @@ import orjson
 
 from crosswalk.errors import UnknownEventError
 from crosswalk.testing.case import MARKER, NAME, Case, Place, answer, marker_for, occurrences, strings, typed
-from crosswalk.testing.perturbation import (
-    Leaf,
-    Outcome,
-    Path,
-    Problem,
-    at,
-    replaced,
-    scalars,
-    show_path,
-    without,
-)
+from crosswalk.testing.perturbation import Leaf, Outcome, Path, at, replaced, scalars, show_path, without
+from crosswalk.testing.problems import Problem
 from crosswalk.types.json import same_json
 from crosswalk.types.usage import Provenance
 from crosswalk.types.values import FinishReason

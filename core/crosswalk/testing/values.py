@@ -17,7 +17,6 @@ from crosswalk.testing.pairing import normalized
 from crosswalk.testing.perturbation import (
     Leaf,
     Outcome,
-    Problem,
     at,
     leaves,
     nodes,
@@ -26,6 +25,7 @@ from crosswalk.testing.perturbation import (
     show_path,
     without,
 )
+from crosswalk.testing.problems import Problem
 from crosswalk.types.json import dump_json
 from crosswalk.types.usage import Provenance
 

@@ -14,7 +14,7 @@ import pytest
 from beside import CAPTURES, needs_captures
 from crosswalk.plugin.registry import Registry
 from crosswalk.testing import check_capture, check_pair, load_captures, pairs
-from crosswalk.testing.perturbation import by_cause
+from crosswalk.testing.problems import by_cause
 from crosswalk.testing.recorded import draft_table
 
 from .conftest import Done

@@ -16,15 +16,8 @@ from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import MappingState, hookimpl
 from crosswalk.testing import Capture, Problem, by_cause, check_capture, load_captures, pairs
 from crosswalk.testing.captures import reframer
-from crosswalk.testing.perturbation import (
-    MISSING,
-    SHARED_STATE,
-    KnownException,
-    at,
-    changed_paths,
-    leaves,
-    show_path,
-)
+from crosswalk.testing.perturbation import MISSING, at, changed_paths, leaves, show_path
+from crosswalk.testing.problems import SHARED_STATE, KnownException
 from planted.mistakes import MISTAKES
 from planted.named import Named
 from planted.recordings import NAMED, ROWS
