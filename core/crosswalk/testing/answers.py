@@ -173,9 +173,7 @@ def output_shows(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "message", f"an answer of {counted(visible_tokens, 'token')} {finding}")
 
 
-_ERROR: Final[dict[str, Any]] = {
-    "error": {"message": "The server failed.", "type": "server_error", "code": 500}
-}
+_ERROR: Final[Any] = {"error": {"message": "The server failed.", "type": "server_error", "code": 500}}
 """The error in the format of most APIs."""
 
 
@@ -226,9 +224,8 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
             message = f"the answer had begun, and its failure is read as {kind}, which prevents any"
             yield case.problem("P4", "failure", message)
         return
-    allowed_kinds = _KINDS_BY_STATUS.get(
-        status, _SERVER_ERROR_KINDS if status >= 500 else _CLIENT_ERROR_KINDS
-    )
+    usual_kinds = _SERVER_ERROR_KINDS if status >= 500 else _CLIENT_ERROR_KINDS
+    allowed_kinds = _KINDS_BY_STATUS.get(status, usual_kinds)
     if kind not in allowed_kinds and "error" not in statement:
         yield case.problem("P4", "failure", f"HTTP {status} is read as {kind}")
     if "retryable" not in statement and is_retryable and status in _FINAL_STATUSES:

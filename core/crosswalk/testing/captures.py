@@ -476,14 +476,6 @@ class Capture:
         events = [load_event(data, Limits(), place=self.case, halves="mend") for data, _ in frames]
         return events if mapper is None else [mapper.info.opened(event) for event in events]
 
-    @property
-    def is_json(self) -> bool:
-        """Whether every event can be decoded."""
-        try:
-            return bool(self.events())
-        except (FramingError, orjson.JSONDecodeError):
-            return False
-
     def __str__(self) -> str:
         return self.case
 

@@ -356,10 +356,8 @@ class Case:
         places = self.every_place(*types, by_value=by_value)
         if self.sample is None:
             return places
-        place_by_leaf = {id(leaf): place for place in places for leaf in place.leaves[:1]}
-        return self.some(
-            [place_by_leaf[id(leaf)] for leaf in self.alike([p.leaves[0] for p in places])], self.sample
-        )
+        place_by_leaf = {place.leaves[0]: place for place in places}
+        return self.some([place_by_leaf[leaf] for leaf in self.alike(place_by_leaf)], self.sample)
 
     def meaning(self, leaf: Leaf) -> tuple[str, Any]:
         """Return a key of all leaves of the same meaning: the path without item numbers, and their holder's name.

@@ -74,9 +74,8 @@ class Corpus:
         """
         if provider not in self.providers():
             names = ", ".join(self.providers())
-            raise ConfigurationError(
-                f"the corpus has no captures of {provider[:60]!r}; it has those of {names}"
-            )
+            message = f"the corpus has no captures of {provider[:60]!r}; it has those of {names}"
+            raise ConfigurationError(message)
         return [
             (capture, orjson.loads((self.canonical / provider / f"{capture.case}.json").read_bytes()))
             for capture in load_captures(self.captures / provider)

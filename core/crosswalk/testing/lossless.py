@@ -157,9 +157,8 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
             if changed_outcome.is_like(case.baseline):
                 if leaf.event == waiting_index or _is_of_another(case, leaf):
                     continue
-                yield case.problem(
-                    "P1", leaf, f"lost: changing its {change.name} changes nothing{_cure(case, leaf)}"
-                )
+                message = f"lost: changing its {change.name} changes nothing{_cure(case, leaf)}"
+                yield case.problem("P1", leaf, message)
             elif changed_outcome.untyped:
                 yield case.problem("P4", leaf, f"changing its {change.name}: {changed_outcome.error}")
             elif change.name == "value" and _is_dropped(case, leaf, change.events, changed_outcome):

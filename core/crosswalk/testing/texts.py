@@ -31,7 +31,7 @@ def text_as_it_was_sent(case: Case) -> Iterator[Problem]:
         if marked_outcome.error is not None or marked_outcome.response is None:
             continue
         says_reasoning = _says_reasoning(case, place.leaves[0])
-        if not occurrences(marked_outcome.response) and not occurrences(marked_outcome.deltas):
+        if not holds(marked_outcome, MARKER):
             yield case.problem("P4", place, "another text in its place is not passed on unchanged")
         elif says_reasoning and occurrences(marked_outcome.response["message"].get("content")):
             message = "reasoning is given as the text of the answer"
@@ -103,7 +103,7 @@ def _opaque(case: Case, place: Place) -> Iterator[Problem]:
     """
     if place.value.endswith("=") or place.key.lower().endswith("signature"):
         padded = case.map(place.put(case.events, f"{MARKER}=="))
-        if padded.error is None and not _holds(padded, f"{MARKER}=="):
+        if padded.error is None and not holds(padded, f"{MARKER}=="):
             message = "a text that ends with == in its place is not passed on unchanged"
             yield case.problem("P4", place, message)
     for leaf in dict.fromkeys((place.leaves[0], place.leaves[-1], *place.leaves[1:2])):
@@ -436,14 +436,14 @@ def _finish_words(
         # A count that equals the code, or the number of a choice, is not the word.
         is_same = word == _UNKNOWN_CODE and reported_word == baseline.get("raw_finish_reason")
         is_other = is_same or response["usage"] != baseline["usage"]
-        if reasons is _WHOLE_REASONS and not _holds(changed_outcome, str(word)) and not is_other:
+        if reasons is _WHOLE_REASONS and not holds(changed_outcome, str(word)) and not is_other:
             message = f"the finish word {word!r} is passed on as {reported_word!r}"
             yield case.problem("P4", place, message, about="finish_reason")
 
 
-def _holds(outcome: Outcome, word: str) -> bool:
-    """Whether *word* is somewhere in the answer or its deltas."""
-    return bool(occurrences(outcome.response, word) or occurrences(outcome.deltas, word))
+def holds(outcome: Outcome, text: str) -> bool:
+    """Whether *text* is in a text of the response or of the deltas."""
+    return bool(occurrences(outcome.response, text) or occurrences(outcome.deltas, text))
 
 
 _UNKNOWN_CODE: Final = 7070707

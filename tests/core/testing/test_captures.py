@@ -73,7 +73,7 @@ def test_a_note_beside_a_capture(tmp_path: Path) -> None:
     (tmp_path / "x.response.txt").write_bytes(b"gone")
     (tmp_path / "x.meta.json").write_bytes(b'{"status": 410, "stream": false}')
     (found,) = load_captures(tmp_path)
-    assert (found.status, found.stream, found.is_json) == (410, False, False)
+    assert (found.status, found.stream, found.body) == (410, False, b"gone")
 
 
 def test_what_cannot_be_loaded(tmp_path: Path) -> None:
