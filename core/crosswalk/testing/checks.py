@@ -206,7 +206,7 @@ _CHECKS_BY_PROMISE: Final[dict[str, tuple[_Check, ...]]] = {
 _OF_ANSWERS: Final = {
     texts.kinds_are_told_apart, texts.unknown_words_raise, texts.known_words_keep_their_meaning, answers.output_shows,
     values.digits_kept, values.times_kept, rows_hold, values.nothing_filled_in, values.counts_are_the_providers,
-    values.parts_within_wholes,
+    values.parts_within_wholes, answers.one_answer_at_a_time,
 }  # fmt: skip
 """The checks of whole answers, which nothing else can pass or fail."""
 

@@ -29,14 +29,26 @@ _PARTS: Final = {
     "prompt_tokens": ("cached_tokens", "cache_write_tokens"),
     "completion_tokens": ("reasoning_tokens",),
 }
+_URL: Final = re.compile("https?://")
 
 
 def parts_within_wholes(case: Case) -> Iterator[Problem]:
-    """P8: prompt tokens include the cached ones, completion tokens include reasoning. A citation ends after its start."""
+    """P8: prompt tokens include the cached ones, completion tokens include reasoning.
+
+    A citation ends after its start, and its source is its URL.
+    """
     response = case.baseline.response
     notes = [note for part in response.get("segments", ()) for note in part.get("annotations", ())]
     if any(note["span"][0] > note["span"][1] for note in notes if note.get("span")):
         yield case.problem("P8", "citations", "one ends before it begins")
+    sources = {note.get("source") for note in notes}
+    urls = {text for _, text in scalars(case.baseline.extensions) if _URL.match(str(text))}
+    for _, holder in nodes(case.events, kind=dict) if urls and notes else ():
+        texts = {text for text in holder.values() if isinstance(text, str)}
+        if texts & sources and texts & urls and not any(map(_URL.match, texts & sources)):
+            message = f"a source is {min(texts & sources)!r}, and its URL is left"
+            yield case.problem("P8", "citations", message)
+            break
     usage = response["usage"]
     provenance = case.baseline.provenance
     if "usage" in provenance:
@@ -385,20 +397,12 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
         count, mark = response["usage"][name], _mark(response, name)
         if count == 0 and "0" not in payload_texts and mark is None:
             yield f"usage.{name}", "0 was not sent, and is not marked"
-    cost, amounts = response["usage"].get("cost"), map(_amount_digits, payload_texts)
-    if cost and "provenance" not in cost and _amount_digits(cost["amount"]) not in amounts:
-        yield "usage.cost", "no number of the payload has its digits, and it is not marked"
     for number, call in enumerate(response["message"].get("tool_calls", ())):
         if call["id"] not in payload_texts and f"message.tool_calls[{number}].id" not in provenance:
             yield f"tool call {number}", "its id is made up, and not marked"
         is_marked = f"message.tool_calls[{number}].name" in provenance
         if not is_marked and not _is_made_of(call["name"], payload_texts):
             yield f"tool call {number}", f"its name {call['name']!r} is not a text of the payload"
-
-
-def _amount_digits(number: str) -> str:
-    """Return the digits of *number* without the zeros around them: an amount has the same digits in another unit."""
-    return re.sub(r"\D", "", re.sub(r"[eE].*", "", number)).strip("0") or number[:1]
 
 
 def _mark(response: dict[str, Any], name: str) -> str | None:
