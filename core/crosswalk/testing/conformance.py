@@ -161,7 +161,8 @@ class ProviderConformance:
 
     def test_what_no_capture_shows_is_reported(self, record_property: Callable[[str, object], None]) -> None:
         """It is not a failure: the end of the run lists it."""
-        names = unproven(registry.mapper(self.provider), self.conformance_captures())
+        exceptions = map(str, self._exceptions())
+        names = unproven(registry.mapper(self.provider), self.conformance_captures(), exceptions)
         record_property(UNPROVEN, f"{self.provider}: {', '.join(names) or 'nothing'}")
 
     def _sample(self, request: pytest.FixtureRequest) -> int | None:

@@ -142,9 +142,7 @@ def kinds_are_read(case: Case) -> Iterator[Problem]:
     names_read = _read(response)
     for name, leaf in _signs(case.events).items():
         if name not in names_read:
-            message = (
-                f"it looks like {name}, and the plugin reads none: it needs a row, a hook or an exception"
-            )
+            message = f"it looks like {name}, and the plugin reads none: write a row, a hook or an exception"
             yield case.problem("P1", leaf, message, about=_FIELDS[name])
     yield from _ids_left(case, response["message"].get("tool_calls", ()))
     yield from _id_left(case)
@@ -210,10 +208,11 @@ _RECORDINGS: Final[dict[str, _Shows]] = {
 _EMPTY_RESPONSE: Final[dict[str, Any]] = {"message": {}, "usage": {}, "metadata": {}, "finish_reason": None}
 
 
-def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
+def unproven(mapper: Mapper, captures: Iterable[Capture], exceptions: Iterable[str] = ()) -> list[str]:
     """Return what no capture shows: kinds of answers, words of the plugin's ``finish_reasons``, and declarations.
 
-    A kind is shown by what the capture holds, whether or not the plugin reads it.
+    A kind is shown by what the capture holds, whether or not the plugin reads it. *exceptions* leave names out:
+    ``not recorded: calls, an image``.
     """
     captures, shown, paths, texts = list(captures), [], set(), set[str]()
     for capture in captures:
@@ -238,15 +237,22 @@ def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
         if re.sub(r"\[\d+\]", "[]", path) not in {*paths, *_USUAL_COUNTS}
         and not row.place.startswith("always ")
     )
-    return [
+    answers = [one.partition(": ")[2] for one in exceptions if one.startswith("not recorded: ")]
+    answered = {name for one in answers for name in _TITLE.sub("", one).split(", ")}
+    lists = {"the rows": silent_rows, "in a request:": unasked(mapper, captures)}
+    left = {title: [name for name in names if name not in answered] for title, names in lists.items()}
+    names = [
         *(name for name, shows in _RECORDINGS.items() if not any(shows(*one) for one in shown)),
         *(f"the finish word {word!r}" for word in words if word not in known_words),
         *(f"the error code {code!r}" for code in codes),
-        *([f"the rows {', '.join(silent_rows)}"] if silent_rows else []),
-        *([f"in a request: {', '.join(fields)}"] if (fields := unasked(mapper, captures)) else []),
+        *(f"{title} {', '.join(names)}" for title, names in left.items() if names),
         *([f"the key in {access.api_key_header}"] if access and access.api_key_variables else []),
         *(f"pieces at {path}" for path in own_paths if path not in {*OpenAIChatDialect.pieces, *paths}),
     ]
+    return [name for name in names if name not in answered]
+
+
+_TITLE: Final = re.compile("^(the rows|in a request:) ")
 
 
 def _words_of(plugin: Any, kind: type[FinishReason | ErrorKind]) -> list[str]:

@@ -229,6 +229,7 @@ class KnownException:
     Attributes:
         check: the name of the check.
         where: the path of a leaf without the numbers of items, a capture, a pair and a field, or ``FOLDER/CAPTURE``.
+            For ``not recorded``, what is not.
         reason: the reason why it is right.
         is_used: whether it covered a problem.
     """
@@ -246,7 +247,7 @@ class KnownException:
             ConfigurationError: it does not name a check of *checks*, or has no place.
         """
         check, _, where = text.partition(": ")
-        if check not in (PAIR_CHECK, *checks) or not where.strip():
+        if check not in (PAIR_CHECK, "not recorded", *checks) or not where.strip():
             raise ConfigurationError(
                 f"an exception is 'CHECK: PATH' or 'CHECK: CAPTURE', with the name of a check, not {text[:80]!r}"
             )

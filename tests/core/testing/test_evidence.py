@@ -53,6 +53,19 @@ def test_every_plugin_is_told_what_nobody_recorded() -> None:
     assert unproven(mapper(named.plugin), [])[:2] == ["a whole body", "a stream"]
 
 
+def test_what_a_server_has_not_is_answered_by_an_exception() -> None:
+    answers = ["not recorded: a second choice, an image", "nothing lost: a cut stream"]
+    assert unproven(mapper(named.plugin), CAPTURES, answers) == ["a cut stream"]
+    told = [recording.capture for recording in KELP][:1]
+    (rows,) = [one for one in unproven(mapper(lookalike.plugin), told) if one.startswith("the rows ")]
+    assert "choices[].delta.function_call" in rows
+    left = unproven(mapper(lookalike.plugin), told, ["not recorded: choices[].delta.function_call"])
+    assert rows not in left
+    assert any(one.startswith("the rows ") and "delta.function_call" not in one for one in left)
+    left = unproven(mapper(lookalike.plugin), told, [f"not recorded: {rows}"])
+    assert not [one for one in left if one.startswith("the rows ")]
+
+
 def test_a_look_alike_is_told_of_its_own_words_too() -> None:
     captures = [recording.capture for recording in KELP]
     assert not [name for name in unproven(mapper(lookalike.plugin), captures) if "word" in name]
@@ -227,7 +240,7 @@ ACTS = [{"id": "act-1", "tool": "look", "with": {"at": "sea"}}]
 def test_what_a_recording_holds_is_read_or_named(said: dict[str, Any], kind: str, leaf: str) -> None:
     found, missing = read_as(said, Tide())
     assert found == [
-        f"{leaf}: it looks like {kind}, and the plugin reads none: it needs a row, a hook or an exception"
+        f"{leaf}: it looks like {kind}, and the plugin reads none: write a row, a hook or an exception"
     ]
     assert kind not in missing
     assert read_as(said, Tide(), status=500)[0] == []
