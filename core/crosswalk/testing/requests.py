@@ -89,7 +89,8 @@ def requests_say_all(case: Case) -> Iterator[Problem]:
         with suppress(UnsupportedRequestError):  # as for a state that only the server's own endpoint takes
             if case.others and case.capture.case == case.others[0].case:
                 for field, message in _asked(case):
-                    yield case.problem("P4", f"request.{field}", message, about="request")
+                    problem = case.problem("P4", f"request.{field}", message, about="request")
+                    yield attrs.evolve(problem, path=f"request.{field}")
             if case.is_answer and case.baseline.response["finish_reason"] in ("stop", "tool_calls"):
                 yield from _goes_back(case)
     except PluginError as error:
@@ -113,7 +114,7 @@ def _ways(mapper: Mapper) -> dict[Any, HTTPRequest]:
         "failed": ChatRequest([*turns, attrs.evolve(result, is_error=True)], **more),
         "ruled": ChatRequest([turns[0], ChatMessage.system(_RULES[1]), *turns[1:], result], **more),
         "plain": ChatRequest([question], model=_MODEL),
-        "more": ChatRequest([question], model=_MODEL, n=2, min_p=_MIN_P, top_logprobs=3),
+        "more": ChatRequest([question], model=_MODEL, n=2, min_p=_MIN_P, logprobs=True, top_logprobs=3),
         **{choice: ChatRequest([*turns, result], **more, tool_choice=choice) for choice in _CHOICES},
         **{name: ChatRequest([question], model=_MODEL, **{name: one}) for name, one in _WORDS.items()},
     }
@@ -184,7 +185,7 @@ def _asked(case: Case) -> _Found:
             yield "messages", f"a text is built at {text}, where recorded requests have an object"
         elif (option := path.removesuffix("[]").rpartition(".")[2]) in adapted:
             yield option, f"it is dropped, and recorded requests have it at {path}"
-        elif recorded[path][0] is True and _parent(path) in near_result:
+        elif recorded[path][0] is True and _parent(path) in near_result - {""}:
             yield "messages[5]", f"what recorded requests have at {path} is never built"
     texts = {place for text in _TURNS.values() for place in _places(whole, text)}
     for place in sorted(texts | {place for place in reached if place.endswith(f".{_OPEN[1]}")}):
