@@ -320,7 +320,7 @@ def _no_code(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
         is_code = type(leaf.value) is int or (isinstance(leaf.value, str) and NAME.fullmatch(leaf.value))
         if not is_code or leaf.value == case.capture.status or leaf.event < len(case.events) - 1:
             continue
-        changed_outcome = case.map(next(changes(case.events, leaf)).events)
+        changed_outcome = case.map(next(changes(case.events, leaf))[1])
         kinds = _error_kinds(changed_outcome.response if changed_outcome.error is None else None)
         if kinds and error_info["kind"] not in kinds:
             yield case.problem("P4", leaf, "it decides the kind of the error, and is not its code")

@@ -154,9 +154,8 @@ def _object_of(*names: str) -> _Fault:
 def _calls(value: Any) -> str | None:
     if not isinstance(value, list):
         return "must be a list of calls"
-    names = ("id", "name", "arguments")
-    is_right = all(isinstance(call, dict) and call.keys() <= {*names} for call in value)
-    return None if is_right else f"a call is an object of {', '.join(names)}"
+    faults = map(_object_of("id", "name", "arguments"), value)
+    return next((f"a call {fault}" for fault in faults if fault is not None), None)
 
 
 def _choices(value: Any) -> str | None:

@@ -442,7 +442,7 @@ class Case:
             return ()
         key = (leaf.event, leaf.path)
         if key not in self._fields:
-            changed_outcome = self.map(next(changes(self.events, leaf)).events)
+            changed_outcome = self.map(next(changes(self.events, leaf))[1])
             new = typed(changed_outcome.response) if changed_outcome.error is None else self.typed
             fields = []
             for path in changed_paths(self.typed, new):

@@ -61,11 +61,9 @@ def as_stated(case: Case) -> Iterator[Problem]:
     if statement is None:
         return
     capture = case.capture
-    read_outcome = outcome(case.mapper, [], options=reader_options(capture), as_bytes=lambda _: capture.body)
-    response = (
-        None if read_outcome.response is None else from_json(written(read_outcome.response), ChatResponse)
-    )
-    error_name, _, message = (read_outcome.error or "").partition(": ")
+    read = outcome(case.mapper, [], options=reader_options(capture), as_bytes=lambda _: capture.body)
+    response = None if read.response is None else from_json(written(read.response), ChatResponse)
+    error_name, _, message = (read.error or "").partition(": ")
     differences = stated_differences(statement, response, error_name or None, message)
     facts = [fact for fact, _ in differences]
     for fact, difference in differences:

@@ -198,9 +198,7 @@ _RECORDINGS: Final[dict[str, _Shows]] = {
     "cached tokens": lambda _, response, names: response["usage"].get("cached_tokens"),
     "reasoning tokens": lambda _, response, names: response["usage"].get("reasoning_tokens"),
     "an answer cut at its limit": lambda _, response, names: response["finish_reason"] == "length",
-    "an error in a stream": lambda capture, response, names: (
-        capture.stream and capture.status < 400 and "an error" in names
-    ),
+    "an error in a stream": lambda one, _, names: one.stream and one.status < 400 and "an error" in names,
     "a cut stream": lambda capture, response, names: capture.stream and not capture.complete,
     "an HTTP error": lambda capture, response, names: capture.status >= 400,
 }

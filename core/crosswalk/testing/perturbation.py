@@ -43,19 +43,6 @@ class Leaf:
         return f"event {self.event + 1}, {show_path(self.path)}"
 
 
-@attrs.frozen
-class Change:
-    """One way of changing a leaf.
-
-    Attributes:
-        name: ``value``, ``key`` or ``null``.
-        events: the payload with that change.
-    """
-
-    name: str
-    events: list[Any]
-
-
 @attrs.frozen(slots=False)
 class Outcome:
     """The result of mapping a payload.
@@ -156,15 +143,15 @@ def at(value: Any, path: Path) -> Any:
     return value
 
 
-def changes(events: list[Any], leaf: Leaf) -> Iterator[Change]:
-    """Yield the changes that mapping must not overlook: another value, another key, a value in place of null."""
+def changes(events: list[Any], leaf: Leaf) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the changes that mapping must not overlook, with its events: ``value``, or ``null`` if it is, and ``key``."""
     name = leaf.path[-1]
     if leaf.value is None:
-        yield Change("null", replaced(events, leaf, "crosswalk"))
+        yield "null", replaced(events, leaf, "crosswalk")
     else:
-        yield Change("value", replaced(events, leaf, _other(leaf.value)))
+        yield "value", replaced(events, leaf, _other(leaf.value))
     if isinstance(name, str):
-        yield Change("key", _renamed(events, leaf, f"{name}_renamed"))
+        yield "key", _renamed(events, leaf, f"{name}_renamed")
 
 
 def _other(value: Any) -> Any:
@@ -212,10 +199,8 @@ def with_value(node: Any, keys: tuple[str | int, ...], value: Any) -> Any:
 def without(events: list[Any], leaf: Leaf) -> list[Any]:
     """Return *events* without *leaf* of an object: without its key and value."""
     parent = Leaf(leaf.event, leaf.path[:-1], None)
-    remainder = {
-        key: item for key, item in at(events[leaf.event], parent.path).items() if key != leaf.path[-1]
-    }
-    return replaced(events, parent, remainder)
+    items = at(events[leaf.event], parent.path).items()
+    return replaced(events, parent, {key: item for key, item in items if key != leaf.path[-1]})
 
 
 def _renamed(events: list[Any], leaf: Leaf, name: str) -> list[Any]:
@@ -261,10 +246,8 @@ def _reading(
     try:
         for piece in pieces:
             # An event is copied, because a hook may change it.
-            new_deltas = (
-                reader.read(piece) if isinstance(piece, bytes) else reader.read_event(copy_json(piece))
-            )
-            deltas.extend(new_deltas)
+            is_event = not isinstance(piece, bytes)
+            deltas.extend(reader.read_event(copy_json(piece)) if is_event else reader.read(piece))
             yield None
         deltas.extend(reader.finish())
         result = Outcome(to_jsonable(reader.response()), deltas)

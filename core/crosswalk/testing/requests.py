@@ -45,6 +45,7 @@ _OPTIONS: Final[dict[str, Any]] = {
 }  # fmt: skip
 _Found: TypeAlias = Iterator[tuple[str, str]]
 _Built: TypeAlias = Mapping[Any, HTTPRequest]
+_Values: TypeAlias = Mapping[str, Sequence[Any]]
 _NAMES: Final = {name: {path.rpartition(".")[2] for path in paths} for name, paths in option_paths().items()}
 """The names that servers have for each option."""
 _HIGHEST: Final = {"top_p": 1, "min_p": 1, "temperature": 2, "frequency_penalty": 2, "presence_penalty": 2}
@@ -153,15 +154,34 @@ def _asked(case: Case) -> _Found:
     built = _ways(case.mapper)
     if not {"whole", "plain"} <= built.keys():
         return
-    whole, plain, pairs = built["whole"], built["plain"], [*_recorded(case.others, built["whole"].path)]
+    whole, pairs = built["whole"], [*_recorded(case.others, built["whole"].path)]
     requests = [body for _, body in pairs]
     recorded, reached = _by_place(requests), _by_place(one.body for one in built.values())
     is_open = tuple(path.partition(key)[0] for path in reached for key in _OPEN if key in path)
     unsaid = [path for path in recorded if path not in reached and not path.startswith(is_open)]
     lost = {path: recorded[path][0] for path in unsaid}
+    yield from _said_elsewhere(built, recorded, lost)
+    yield from _never_built(built, reached, recorded, lost)
+    yield from _objects_differ(whole, reached, recorded, lost)
+    streamed, rest = ([body for one, body in pairs if one.stream is stream] for stream in (True, False))
+    for path in lost.keys() & _by_place(streamed[:1]).keys() if rest else ():
+        is_always = all(path in _by_place([body]) for body in streamed) and path not in _by_place(rest)
+        if is_always and ("stream" in path or len(streamed) > 1):
+            yield "stream", f"every recorded stream is asked for with {path}, which is never built"
+    yield from _forms_differ(built, {"streamed": streamed, "whole": rest, "plain": requests})
+    yield from _options_differ(built, recorded)
+    yield from _named_otherwise(whole, requests)
+    yield from _thought_elsewhere(case, whole, recorded)
+    yield from _ways_differ(case, built)
+    yield from _other_words(built, requests)
+    yield from _choices_answered(case, built, pairs)
+
+
+def _said_elsewhere(built: _Built, recorded: _Values, lost: dict[str, Any]) -> _Found:
+    """What is said is in the body, and where recorded requests have it. What they have instead is no longer in *lost*."""
+    whole, plain = built["whole"], built["plain"]
     near_options = {_parent(path) for value in _OPTIONS.values() for path in _places(whole, value)}
     near_text = {_parent(path) for path in _places(whole, "I look.")}
-    near_result = {_parent(path) for path in _places(whole, "Seven.")}
     for field, value in _SAID.items():
         places, kind, named = _places(whole, value), type(value), _named(whole, field)
         if not places and not named and (field != "model" or _MODEL not in whole.path):
@@ -178,19 +198,35 @@ def _asked(case: Case) -> _Found:
             if is_alike and (kind not in (int, float) or not _is_another(field, path, places)):
                 del lost[path]
                 yield field, f"{where}; what recorded requests have at {path} is never built"
+
+
+def _never_built(built: _Built, reached: _Values, recorded: _Values, lost: Mapping[str, Any]) -> _Found:
+    """No option that recorded requests have is dropped, nor what they say of a result. Texts and objects are as there."""
+    whole = built["whole"]
+    near_result = {_parent(path) for path in _places(whole, "Seven.")} - {""}
     adapted = {one.field for request in built.values() for one in request.adaptations}
-    for path in lost:
+    for path, value in lost.items():
         text = next((one for one in reached if path.startswith(f"{one}.") and one not in recorded), None)
         if text is not None:
             yield "messages", f"a text is built at {text}, where recorded requests have an object"
         elif (option := path.removesuffix("[]").rpartition(".")[2]) in adapted:
             yield option, f"it is dropped, and recorded requests have it at {path}"
-        elif recorded[path][0] is True and _parent(path) in near_result - {""}:
+        elif value is True and _parent(path) in near_result:
             yield "messages[5]", f"what recorded requests have at {path} is never built"
     texts = {place for text in _TURNS.values() for place in _places(whole, text)}
     for place in sorted(texts | {place for place in reached if place.endswith(f".{_OPEN[1]}")}):
         if place not in recorded and isinstance(recorded.get(_parent(place), [None])[0], str):
             yield "messages", f"an object is built at {_parent(place)}, where recorded requests have a text"
+    for place, values in _by_place([whole.body]).items():
+        if (sign := _SIGN.search(place)) and any(value is (not sign[1]) for value in values):
+            yield "messages[5]", f"a good result is built with {not sign[1]} at {place}"
+
+
+_SIGN: Final = re.compile(r"(ok|succe\w*)$|[^.]*(error|fail)\w*$")
+
+
+def _objects_differ(whole: HTTPRequest, reached: _Values, recorded: _Values, lost: Iterable[str]) -> _Found:
+    """The schema of a tool, and the arguments of a call, are where recorded requests have them."""
     there, here = (
         {path.partition(".properties.")[0] for path in paths if ".properties." in path}
         for paths in (recorded, reached)
@@ -202,24 +238,9 @@ def _asked(case: Case) -> _Found:
     for field, (missing, other) in objects.items():
         for path in sorted(path for path in missing if _parent(path) in map(_parent, other)):
             yield field, f"the object that recorded requests have at {path} is never built"
-    streamed, rest = ([body for one, body in pairs if one.stream is stream] for stream in (True, False))
-    for path in lost.keys() & _by_place(streamed[:1]).keys() if rest else ():
-        is_always = all(path in _by_place([body]) for body in streamed) and path not in _by_place(rest)
-        if is_always and ("stream" in path or len(streamed) > 1):
-            yield "stream", f"every recorded stream is asked for with {path}, which is never built"
-    yield from _forms_differ(built, {"streamed": streamed, "whole": rest, "plain": requests})
-    for place, values in _by_place([whole.body]).items():
-        if (sign := _SIGN.search(place)) and any(value is (not sign[1]) for value in values):
-            yield "messages[5]", f"a good result is built with {not sign[1]} at {place}"
-    yield from _options_differ(built, recorded)
-    yield from _named_otherwise(whole, requests)
-    yield from _thought_elsewhere(case, whole, recorded)
-    yield from _ways_differ(case, built)
-    yield from _other_words(built, requests)
-    yield from _choices_answered(case, built, pairs)
 
 
-def _forms_differ(built: _Built, recorded: Mapping[str, Sequence[Any]]) -> _Found:
+def _forms_differ(built: _Built, recorded: _Values) -> _Found:
     """What tells a stream from a body is as in *recorded* requests of its form. What is always sent is in one of them."""
     said = {way: _by_place([built[way].body]) for way in recorded if way in built and "streamed" in built}
     for way, there in ((way, _by_place(recorded[way])) for way in said if len(recorded[way]) > 1):
@@ -233,10 +254,7 @@ def _forms_differ(built: _Built, recorded: Mapping[str, Sequence[Any]]) -> _Foun
                 yield "stream", f"{way}: {values[0]!r} is at {path}, where recorded ones have {text}"
 
 
-_SIGN: Final = re.compile(r"(ok|succe\w*)$|[^.]*(error|fail)\w*$")
-
-
-def _options_differ(built: _Built, recorded: Mapping[str, Sequence[Any]]) -> _Found:
+def _options_differ(built: _Built, recorded: _Values) -> _Found:
     """An option has values as in recorded requests: whole or not, and none too large. Its name is no other option's."""
     for field, value in {**_OPTIONS, "min_p": _MIN_P}.items():
         way = "more" if field == "min_p" else "whole"
