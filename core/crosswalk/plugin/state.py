@@ -22,7 +22,7 @@ from crosswalk.errors import (
     UnknownFinishReasonError,
     WireTypeError,
 )
-from crosswalk.lazy import later
+from crosswalk.lazy import later, pattern
 from crosswalk.types.answer import AnswerDraft, CallDraft
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.json import same_json
@@ -971,9 +971,8 @@ class MappingState(AnswerDraft):
         id, name = id or None, name or None
         found = None if whole else calls.find(index, id, name, has_ended=choice in self.ends)
         call = calls.open(found, index)
-        new_id = new_name = None
-        if id is not None and call.id is None and calls.identify(call, id):
-            new_id = id
+        new_id = id if id is not None and call.id is None and calls.identify(call, id) else None
+        new_name = None
         call.other_id = None if id == call.id else id
         if name is not None and call.name is None:
             call.name = new_name = name
@@ -1009,9 +1008,7 @@ class MappingState(AnswerDraft):
         Raises:
             WireTypeError: index, id or name has another type.
         """
-        said_index = (
-            index if not isinstance(index, str) else take_integer(wire, index) if index in wire else None
-        )
+        said_index = take_integer(wire, index) if isinstance(index, str) else index
         holder = wire if function is None else function
         said_id, said_name = wire.get(id), holder.get(name)
         if type(said_id) is type(said_name) is str:  # of any whole call
@@ -1047,8 +1044,13 @@ def _weight(verdict: ContentFilterResult) -> tuple[bool, int]:
     return verdict.filtered, _SEVERITIES.index(verdict.severity)
 
 
+_DATE: Final = pattern(r"[-0-9W]+[Tt ]")
+
+
 def time_of(text: str) -> datetime | None:
-    """Return the time in *text*, in UTC, or ``None`` if it is invalid or has no zone."""
+    """Return the time in *text*, in UTC, or ``None`` if it is invalid or has no zone. ``T`` or a space ends the date."""
+    if not _DATE.match(text):  # Python takes any letter there
+        return None
     try:
         time = datetime.fromisoformat(text)
         return time if time.tzinfo is UTC else None if time.tzinfo is None else time.astimezone(UTC)

@@ -41,14 +41,13 @@ if TYPE_CHECKING:
     from crosswalk.testing.pairing import check_pair as check_pair, normalized as normalized
     from crosswalk.testing.perturbation import (
         Leaf as Leaf,
-        Problem as Problem,
-        by_cause as by_cause,
         fixed_clock as fixed_clock,
         fixed_id as fixed_id,
         leaves as leaves,
         outcome as outcome,
         show_path as show_path,
     )
+    from crosswalk.testing.problems import Problem as Problem, by_cause as by_cause
     from crosswalk.testing.recorded import Recording as Recording, store_capture as store_capture
     from crosswalk.testing.replay import ReplayServer as ReplayServer
     from crosswalk.testing.strict import STRICT_PROVIDERS as STRICT_PROVIDERS, strict_rules as strict_rules
@@ -66,9 +65,8 @@ else:
                 "Answer Cut Delay Garbage ReceivedRequest ReplayError Reset Slow Stall"
             ),
             "crosswalk.testing.pairing": "check_pair normalized",
-            "crosswalk.testing.perturbation": (
-                "Leaf Problem by_cause fixed_clock fixed_id leaves outcome show_path"
-            ),
+            "crosswalk.testing.perturbation": "Leaf fixed_clock fixed_id leaves outcome show_path",
+            "crosswalk.testing.problems": "Problem by_cause",
             "crosswalk.testing.recorded": "Recording store_capture",
             "crosswalk.testing.replay": "ReplayServer",
             "crosswalk.testing.strict": "STRICT_PROVIDERS strict_rules",

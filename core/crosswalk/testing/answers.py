@@ -14,9 +14,10 @@ from crosswalk.plain_errors import is_cancellation
 from crosswalk.plugin.hooks import Recognition
 from crosswalk.plugin.registry import Mapper, registry
 from crosswalk.testing.captures import json_object
-from crosswalk.testing.case import NAME, Case, decoded, strings
+from crosswalk.testing.case import NAME, Case, strings
 from crosswalk.testing.pairing import normalized
-from crosswalk.testing.perturbation import Leaf, Problem, changes, replaced, scalars, show_path
+from crosswalk.testing.perturbation import Leaf, changes, replaced, scalars, show_path
+from crosswalk.testing.problems import Problem
 from crosswalk.testing.requests import limits_of
 from crosswalk.text import clean_message, counted
 from crosswalk.types.json import copy_json, dump_json, same_json
@@ -172,9 +173,7 @@ def output_shows(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "message", f"an answer of {counted(visible_tokens, 'token')} {finding}")
 
 
-_ERROR: Final[dict[str, Any]] = {
-    "error": {"message": "The server failed.", "type": "server_error", "code": 500}
-}
+_ERROR: Final[Any] = {"error": {"message": "The server failed.", "type": "server_error", "code": 500}}
 """The error in the format of most APIs."""
 
 
@@ -219,15 +218,21 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
         failure_name = f"HTTP {status}" if status >= 400 else f"a failure in a stream, of kind {kind},"
         yield case.problem("P4", "failure", f"{failure_name} is read as an error that may not be retried")
     yield from _other_kind(case, error_info)
+    for leaf in case.leaves:
+        is_sign = type(leaf.value) is bool and "retry" in str(leaf.path[-1]).lower()
+        if is_sign or (is_retryable and leaf.value == "retry"):
+            told = case.map(replaced(case.events, leaf, not leaf.value if is_sign else "no")).response or {}
+            parts = [part.get("metadata", {}) for part in told.get("segments", ())]
+            if is_retryable in [part.get("retryable") for part in parts]:
+                yield case.problem("P4", leaf, "it says whether to try again, and changes nothing")
     if status < 400:
         has_begun = any(map(response["message"].get, _OUTPUT_FIELDS))
         if "error" not in statement and kind in _REQUEST_ERROR_KINDS and has_begun:
             message = f"the answer had begun, and its failure is read as {kind}, which prevents any"
             yield case.problem("P4", "failure", message)
         return
-    allowed_kinds = _KINDS_BY_STATUS.get(
-        status, _SERVER_ERROR_KINDS if status >= 500 else _CLIENT_ERROR_KINDS
-    )
+    usual_kinds = _SERVER_ERROR_KINDS if status >= 500 else _CLIENT_ERROR_KINDS
+    allowed_kinds = _KINDS_BY_STATUS.get(status, usual_kinds)
     if kind not in allowed_kinds and "error" not in statement:
         yield case.problem("P4", "failure", f"HTTP {status} is read as {kind}")
     if "retryable" not in statement and is_retryable and status in _FINAL_STATUSES:
@@ -236,8 +241,8 @@ def failures_are_errors(case: Case) -> Iterator[Problem]:
         yield case.problem("P4", "failure", f"HTTP {status} is read as status {error_info.get('status')}")
     message = " ".join((response["refusal"] or "").split())
     texts = [clean_message(text) for text in strings(case.events[0])]
-    is_sent = message in texts and message != error_info.get("code")
     long_texts = [text for text in texts if " " in text]
+    is_sent = message in texts and not NAME.fullmatch(message) and message != error_info.get("code")
     start = message[:_COMPARED_LENGTH]
     wholes = [text for text in long_texts if len(start) == _COMPARED_LENGTH or json_object(text) is not None]
     is_sent |= any(text[:_COMPARED_LENGTH] in message for text in long_texts)
@@ -278,17 +283,12 @@ _OUTPUT_FIELDS: Final = ("content", "tool_calls")
 
 
 def _other_kind(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
-    """A failure in a stream is of no kind, and of one as the body of any HTTP error; or its code is none that was sent."""
+    """A failure in a stream is of no kind, and of one as the body of an HTTP error; or its code is none that was sent."""
     values = {*(str(leaf.value) for leaf in case.leaves), *(name or "" for _, name in case.frames)}
     keys = {key for leaf in case.leaves for key in leaf.path}  # of an event that is called after its failure
     code = error_info.get("code")
     if code is not None and code not in keys and not (code and any(code in value for value in values)):
         yield case.problem("P8", "failure", f"its code {code[:40]!r} is not a value of the payload")
-    for other in case.others if case.capture.status < 400 else ():
-        if other.status >= 400 and decoded(case.mapper, other)[1][-1:] == case.events[-1:]:
-            for kind in _error_kinds(normalized(case.mapper, other).get("response")) - {error_info["kind"]}:
-                message = f"{error_info['kind']} in a stream, and {kind} as the body of an HTTP error"
-                yield case.problem("P4", "failure", message)
     if case.capture.status < 400 and error_info["kind"] == ErrorKind.UNKNOWN:
         body = dump_json(case.events[-1])
         first, second = (case.map_bytes(body, status=status).response for status in (400, 500))
@@ -320,7 +320,7 @@ def _no_code(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
         is_code = type(leaf.value) is int or (isinstance(leaf.value, str) and NAME.fullmatch(leaf.value))
         if not is_code or leaf.value == case.capture.status or leaf.event < len(case.events) - 1:
             continue
-        changed_outcome = case.map(next(changes(case.events, leaf)).events)
+        changed_outcome = case.map(next(changes(case.events, leaf))[1])
         kinds = _error_kinds(changed_outcome.response if changed_outcome.error is None else None)
         if kinds and error_info["kind"] not in kinds:
             yield case.problem("P4", leaf, "it decides the kind of the error, and is not its code")
@@ -328,37 +328,16 @@ def _no_code(case: Case, error_info: dict[str, Any]) -> Iterator[Problem]:
 
 
 def one_answer_at_a_time(case: Case) -> Iterator[Problem]:
-    """P4: an answer is read alike beside another one, which is read at the same time or before it."""
-    if case.is_answer:
-        yield from _side_by_side(case)
-        yield from _beside_another(case)
-
-
-def _side_by_side(case: Case) -> Iterator[Problem]:
-    """Two answers that are read at once, event by event, the second without one event: each is read as if alone."""
-    if len(case.events) < 2 or not case.capture.stream:
-        return
-    finish_word = case.baseline.response.get("raw_finish_reason")
-    end_indexes = [leaf.event for leaf in case.leaves if leaf.value == finish_word][-1:]
-    for omitted_index in dict.fromkeys((*end_indexes, len(case.events) - 1)):
-        fewer_chunks = [*case.chunks[:omitted_index], *case.chunks[omitted_index + 1 :]]
-        outcome_alone = case.map_bytes(b"".join(fewer_chunks))
-        first_outcome, second_outcome = case.map_at_once(case.chunks, fewer_chunks)
-        if not (first_outcome.is_like(case.baseline) and second_outcome.is_like(outcome_alone)):
-            yield case.problem("P4", "two answers at once", "one is read differently beside the other")
-            return
-
-
-def _beside_another(case: Case) -> Iterator[Problem]:
-    """Another recorded answer, of another model, is read at once with this one, and before it or before the rest of it."""
+    """P4: an answer is read alike beside another one, of another model, which is read at once with it or before it."""
     own = case.capture
     form = (own.stream, own.content_type, own.status)
     others = [one.body for one in case.others if (one.stream, one.content_type, one.status) == form]
-    (body,) = case.some([one for one in others if one != own.body], 1) or [own.body]
+    found = case.some([one for one in others if one != own.body], 1)
+    (body,) = found or [own.body]
     if not case.has_own_framing:  # whose frames may have a length or a checksum
         for name in ("id", "model"):
             body = body.replace(dump_json(case.baseline.response[name]), b'"another-%b"' % name.encode())
-    pair = [_pieces(own.body), _pieces(body)]
+    pair = [_pieces(own.body), _pieces(body)] if found else [case.chunks, case.chunks[:-1] or [body]]
     alone = [case.map_at_once(one)[0] for one in pair]
     together = [case.map_at_once(*pair), case.map_at_once(*pair[::-1])[::-1]]
     if not all(

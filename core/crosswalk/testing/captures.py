@@ -154,9 +154,8 @@ def _object_of(*names: str) -> _Fault:
 def _calls(value: Any) -> str | None:
     if not isinstance(value, list):
         return "must be a list of calls"
-    names = ("id", "name", "arguments")
-    is_right = all(isinstance(call, dict) and call.keys() <= {*names} for call in value)
-    return None if is_right else f"a call is an object of {', '.join(names)}"
+    faults = map(_object_of("id", "name", "arguments"), value)
+    return next((f"a call {fault}" for fault in faults if fault is not None), None)
 
 
 def _choices(value: Any) -> str | None:
@@ -475,14 +474,6 @@ class Capture:
         frames = [(self.body, None)] if self.status >= 400 else self.frames(mapper)
         events = [load_event(data, Limits(), place=self.case, halves="mend") for data, _ in frames]
         return events if mapper is None else [mapper.info.opened(event) for event in events]
-
-    @property
-    def is_json(self) -> bool:
-        """Whether every event can be decoded."""
-        try:
-            return bool(self.events())
-        except (FramingError, orjson.JSONDecodeError):
-            return False
 
     def __str__(self) -> str:
         return self.case

@@ -20,7 +20,6 @@ from crosswalk.testing.perturbation import (
     Leaf,
     Outcome,
     Path,
-    Problem,
     at,
     changed_paths,
     changes,
@@ -34,6 +33,7 @@ from crosswalk.testing.perturbation import (
     scalars,
     show_path,
 )
+from crosswalk.testing.problems import Problem
 from crosswalk.text import counted
 from crosswalk.wire.framing import Frame
 
@@ -356,10 +356,8 @@ class Case:
         places = self.every_place(*types, by_value=by_value)
         if self.sample is None:
             return places
-        place_by_leaf = {id(leaf): place for place in places for leaf in place.leaves[:1]}
-        return self.some(
-            [place_by_leaf[id(leaf)] for leaf in self.alike([p.leaves[0] for p in places])], self.sample
-        )
+        place_by_leaf = {place.leaves[0]: place for place in places}
+        return self.some([place_by_leaf[leaf] for leaf in self.alike(place_by_leaf)], self.sample)
 
     def meaning(self, leaf: Leaf) -> tuple[str, Any]:
         """Return a key of all leaves of the same meaning: the path without item numbers, and their holder's name.
@@ -444,7 +442,7 @@ class Case:
             return ()
         key = (leaf.event, leaf.path)
         if key not in self._fields:
-            changed_outcome = self.map(next(changes(self.events, leaf)).events)
+            changed_outcome = self.map(next(changes(self.events, leaf))[1])
             new = typed(changed_outcome.response) if changed_outcome.error is None else self.typed
             fields = []
             for path in changed_paths(self.typed, new):

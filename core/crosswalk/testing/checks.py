@@ -19,19 +19,8 @@ from crosswalk.plugin.registry import Mapper
 from crosswalk.testing import answers, evidence, lossless, pairing, requests, texts, values
 from crosswalk.testing.captures import Capture, Write, remedy_of, stated_differences, taken_for, written
 from crosswalk.testing.case import Case, Tally, reader_options
-from crosswalk.testing.perturbation import (
-    EXCEPTIONS,
-    MISSING,
-    SHARED_STATE,
-    KnownException,
-    Leaf,
-    Problem,
-    at,
-    outcome,
-    read_exceptions,
-    replaced,
-    show_path,
-)
+from crosswalk.testing.perturbation import MISSING, Leaf, at, outcome, replaced, show_path
+from crosswalk.testing.problems import EXCEPTIONS, SHARED_STATE, KnownException, Problem, read_exceptions
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.usage import Provenance
@@ -72,11 +61,9 @@ def as_stated(case: Case) -> Iterator[Problem]:
     if statement is None:
         return
     capture = case.capture
-    read_outcome = outcome(case.mapper, [], options=reader_options(capture), as_bytes=lambda _: capture.body)
-    response = (
-        None if read_outcome.response is None else from_json(written(read_outcome.response), ChatResponse)
-    )
-    error_name, _, message = (read_outcome.error or "").partition(": ")
+    read = outcome(case.mapper, [], options=reader_options(capture), as_bytes=lambda _: capture.body)
+    response = None if read.response is None else from_json(written(read.response), ChatResponse)
+    error_name, _, message = (read.error or "").partition(": ")
     differences = stated_differences(statement, response, error_name or None, message)
     facts = [fact for fact, _ in differences]
     for fact, difference in differences:
@@ -217,7 +204,7 @@ _CHECKS_BY_PROMISE: Final[dict[str, tuple[_Check, ...]]] = {
 _OF_ANSWERS: Final = {
     texts.kinds_are_told_apart, texts.unknown_words_raise, texts.known_words_keep_their_meaning, answers.output_shows,
     values.digits_kept, values.times_kept, rows_hold, values.nothing_filled_in, values.counts_are_the_providers,
-    values.parts_within_wholes,
+    values.parts_within_wholes, answers.one_answer_at_a_time,
 }  # fmt: skip
 """The checks of whole answers, which nothing else can pass or fail."""
 

@@ -23,8 +23,8 @@ from crosswalk.testing.changes import changes_between, shown
 from crosswalk.testing.checks import CHECKS, PROMISES, check_capture, load_exceptions
 from crosswalk.testing.evidence import unproven
 from crosswalk.testing.pairing import check_pair, normalized
-from crosswalk.testing.perturbation import KnownException, Problem, by_cause
 from crosswalk.testing.plugin import CHANGED, UNPROVEN, UNSTATED, written_changes
+from crosswalk.testing.problems import KnownException, Problem, by_cause
 
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
@@ -161,7 +161,8 @@ class ProviderConformance:
 
     def test_what_no_capture_shows_is_reported(self, record_property: Callable[[str, object], None]) -> None:
         """It is not a failure: the end of the run lists it."""
-        names = unproven(registry.mapper(self.provider), self.conformance_captures())
+        exceptions = map(str, self._exceptions())
+        names = unproven(registry.mapper(self.provider), self.conformance_captures(), exceptions)
         record_property(UNPROVEN, f"{self.provider}: {', '.join(names) or 'nothing'}")
 
     def _sample(self, request: pytest.FixtureRequest) -> int | None:

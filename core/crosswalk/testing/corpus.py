@@ -22,7 +22,7 @@ from crosswalk.codec import from_json
 from crosswalk.errors import ConfigurationError, CrosswalkError
 from crosswalk.testing.captures import Capture, load_captures, stated_differences
 from crosswalk.testing.changes import changes_between, shown
-from crosswalk.testing.perturbation import Problem
+from crosswalk.testing.problems import Problem
 from crosswalk.types.response import ChatResponse
 
 _PLACES = (Path(__file__).parent / "corpus.zip", Path(__file__).parents[3])
@@ -74,9 +74,8 @@ class Corpus:
         """
         if provider not in self.providers():
             names = ", ".join(self.providers())
-            raise ConfigurationError(
-                f"the corpus has no captures of {provider[:60]!r}; it has those of {names}"
-            )
+            message = f"the corpus has no captures of {provider[:60]!r}; it has those of {names}"
+            raise ConfigurationError(message)
         return [
             (capture, orjson.loads((self.canonical / provider / f"{capture.case}.json").read_bytes()))
             for capture in load_captures(self.captures / provider)

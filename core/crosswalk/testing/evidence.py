@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -12,10 +13,13 @@ from crosswalk.mapping.fields import FieldRow, stated_rows
 from crosswalk.mapping.openai_chat import OpenAIChatDialect
 from crosswalk.plugin.registry import Mapper
 from crosswalk.testing.captures import Capture
-from crosswalk.testing.case import Case, decoded
+from crosswalk.testing.case import Case, decoded, strings
 from crosswalk.testing.pairing import normalized
-from crosswalk.testing.perturbation import MISSING, Leaf, Path, Problem, at, leaves, nodes, show_path
+from crosswalk.testing.perturbation import MISSING, Leaf, Path, at, leaves, nodes, scalars, show_path
+from crosswalk.testing.problems import Problem
+from crosswalk.testing.requests import unasked
 from crosswalk.types.usage import OPENAI_COUNT_PATHS as DETAILS, OPENAI_COUNTS as COUNTS
+from crosswalk.types.values import ErrorKind, FinishReason
 
 # ----------------------------------------------------------------------------------- signs
 # What looks like a part of an answer that the canonical types have a place for, whatever the plugin makes of it.
@@ -33,7 +37,7 @@ _TOKENS = re.compile(r"(?!max).*(tokens?|token_?count)", re.IGNORECASE)
 _MEDIA = re.compile(r"data:(image|audio|video)/|iVBORw0KGgo|/9j/|R0lGOD|UklGR")
 """The start of a data URL, or of a picture or a sound in base64."""
 _CALL_ID = re.compile(r"(tool)?_?(call|use)?_?id", re.IGNORECASE)
-_ID = re.compile(r"(?=.*\d)(?=.*\D).+")
+_ID = re.compile(r"(?=.*\d)(?=.*[^\d.])[\w.-]+")
 """An id that is none of the plain numbers and words that a server gives to every call."""
 _ECHO = re.compile(r"prompt|request|settings|config|options", re.IGNORECASE)
 """The keys of what a server repeats of the request."""
@@ -138,11 +142,10 @@ def kinds_are_read(case: Case) -> Iterator[Problem]:
     names_read = _read(response)
     for name, leaf in _signs(case.events).items():
         if name not in names_read:
-            message = (
-                f"it looks like {name}, and the plugin reads none: it needs a row, a hook or an exception"
-            )
+            message = f"it looks like {name}, and the plugin reads none: write a row, a hook or an exception"
             yield case.problem("P1", leaf, message, about=_FIELDS[name])
     yield from _ids_left(case, response["message"].get("tool_calls", ()))
+    yield from _id_left(case)
 
 
 def _ids_left(case: Case, calls: Iterable[dict[str, Any]]) -> Iterator[Problem]:
@@ -157,6 +160,18 @@ def _ids_left(case: Case, calls: Iterable[dict[str, Any]]) -> Iterator[Problem]:
             if is_id and value not in ids:
                 message = f"its call has a made-up id, and the {key} beside its name is left"
                 yield case.problem("P1", leaf, message, about="calls")
+
+
+def _id_left(case: Case) -> Iterator[Problem]:
+    """An answer has a made-up id, and a word with digits, another one in each answer, is left in the extensions."""
+    if "id" not in case.baseline.provenance:
+        return
+    metadata = [normalized(case.mapper, one).get("response", {}).get("metadata", {}) for one in case.others]
+    left = [dict(scalars(one["extensions"])) for one in metadata if "extensions" in one]
+    for path in dict(scalars(case.baseline.extensions)):
+        words = [str(one[path]) for one in left if path in one]
+        if len({*words}) == len(words) > 2 and all(map(_ID.fullmatch, words)):
+            yield case.problem("P1", show_path(path), "its id is made up, and this one is left", about="id")
 
 
 # -------------------------------------------------------------------------------- evidence
@@ -183,9 +198,7 @@ _RECORDINGS: Final[dict[str, _Shows]] = {
     "cached tokens": lambda _, response, names: response["usage"].get("cached_tokens"),
     "reasoning tokens": lambda _, response, names: response["usage"].get("reasoning_tokens"),
     "an answer cut at its limit": lambda _, response, names: response["finish_reason"] == "length",
-    "an error in a stream": lambda capture, response, names: (
-        capture.stream and capture.status < 400 and "an error" in names
-    ),
+    "an error in a stream": lambda one, _, names: one.stream and one.status < 400 and "an error" in names,
     "a cut stream": lambda capture, response, names: capture.stream and not capture.complete,
     "an HTTP error": lambda capture, response, names: capture.status >= 400,
 }
@@ -193,23 +206,27 @@ _RECORDINGS: Final[dict[str, _Shows]] = {
 _EMPTY_RESPONSE: Final[dict[str, Any]] = {"message": {}, "usage": {}, "metadata": {}, "finish_reason": None}
 
 
-def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
+def unproven(mapper: Mapper, captures: Iterable[Capture], exceptions: Iterable[str] = ()) -> list[str]:
     """Return what no capture shows: kinds of answers, words of the plugin's ``finish_reasons``, and declarations.
 
-    A kind is shown by what the capture holds, whether or not the plugin reads it.
+    A kind is shown by what the capture holds, whether or not the plugin reads it. *exceptions* leave names out:
+    ``not recorded: calls, an image``.
     """
-    shown, paths = [], set()
+    captures, shown, paths, texts = list(captures), [], set(), set[str]()
     for capture in captures:
         snapshot, events = normalized(mapper, capture), decoded(mapper, capture)[1]
         response = snapshot.get("response") or snapshot.get("partial") or _EMPTY_RESPONSE
+        texts |= {*map(str, strings(events))}
         shown.append((capture, response, _read(response) | {*_signs(events)}))
         for leaf in leaves([response["metadata"].get("extensions", {}), *events]):
             paths |= {show_path(leaf.path[:depth], items=False) for depth in range(1, len(leaf.path) + 1)}
     dialect = getattr(mapper.map_delta, "__self__", None)
     finish_reasons = getattr(dialect, "finish_reasons", None)
-    words = finish_reasons if isinstance(finish_reasons, Mapping) else ()
+    words = finish_reasons if isinstance(finish_reasons, Mapping) else _words_of(dialect, FinishReason)
+    codes = [code for code in _words_of(dialect, ErrorKind) if code not in texts]
     known_words = {response.get("raw_finish_reason") for _, response, _ in shown}
     known_words |= OpenAIChatDialect.finish_reasons.keys()
+    access = mapper.info.access
     own_paths = [path for name in ("pieces", "cumulative") for path in getattr(mapper.info, name)]
     silent_rows = dict.fromkeys(
         path
@@ -218,11 +235,30 @@ def unproven(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
         if re.sub(r"\[\d+\]", "[]", path) not in {*paths, *_USUAL_COUNTS}
         and not row.place.startswith("always ")
     )
-    return [
+    answers = [one.partition(": ")[2] for one in exceptions if one.startswith("not recorded: ")]
+    answered = {name for one in answers for name in _TITLE.sub("", one).split(", ")}
+    lists = {"the rows": silent_rows, "in a request:": unasked(mapper, captures)}
+    left = {title: [name for name in names if name not in answered] for title, names in lists.items()}
+    names = [
         *(name for name, shows in _RECORDINGS.items() if not any(shows(*one) for one in shown)),
         *(f"the finish word {word!r}" for word in words if word not in known_words),
-        *([f"the rows {', '.join(silent_rows)}"] if silent_rows else []),
+        *(f"the error code {code!r}" for code in codes),
+        *(f"{title} {', '.join(names)}" for title, names in left.items() if names),
+        *([f"the key in {access.api_key_header}"] if access and access.api_key_variables else []),
         *(f"pieces at {path}" for path in own_paths if path not in {*OpenAIChatDialect.pieces, *paths}),
+    ]
+    return [name for name in names if name not in answered]
+
+
+_TITLE: Final = re.compile("^(the rows|in a request:) ")
+
+
+def _words_of(plugin: Any, kind: type[FinishReason | ErrorKind]) -> list[str]:
+    """Return the keys of the tables of *kind* in the module of *plugin*. A value may be a tuple that begins with it."""
+    tables = vars(sys.modules.get(type(plugin).__module__, sys)).values()
+    rows = [row for table in tables if isinstance(table, dict) for row in table.items()]
+    return [
+        str(word) for word, value in rows if kind in map(type, value if type(value) is tuple else [value])
     ]
 
 
@@ -260,7 +296,6 @@ def _contradicted(case: Case) -> Iterator[tuple[str, str]]:
     mapper, info, dialect = case.mapper, case.mapper.info, getattr(case.mapper.map_delta, "__self__", None)
     streams = [one for one in case.others if one.stream and one.complete and one.status < 400]
     events = [event for one in streams for event in decoded(mapper, one)[1]]
-    objects = [event for event in events if isinstance(event, dict)]
     if info.access is not None and mapper.build_request is None:
         yield "access", "the plugin builds no requests, so nobody can ask"
     if not events:
@@ -277,22 +312,7 @@ def _contradicted(case: Case) -> Iterator[tuple[str, str]]:
     once = attrs.evolve(mapper, info=attrs.evolve(info, repeats_finish=False))
     if info.repeats_finish and snapshots == [normalized(once, one) for one in streams]:
         yield "repeats_finish", "no recorded stream goes on after its finish word"
-    for name, types in _KEY_TYPES.items():
-        key = getattr(info, name)
-        if not all(isinstance(event[key], types) for event in objects if event.get(key) is not None):
-            yield name, f"{key!r} has another kind of value in a recording"
-    responses, key = [one["response"] for one in snapshots if "response" in one], info.timestamp_key
-    extensions = [one["metadata"].get("extensions", {}) for one in responses]
-    if any(event.get(key) for event in objects) and not any(key in one for one in extensions):
-        yield "timestamp_key", f"{key!r} is in no extensions of a recording"
     paths = [*info.text_paths, *info.logprob_paths]
     is_own = not isinstance(dialect, OpenAIChatDialect)
     if paths and is_own and all(at(event, path) is MISSING for event in events for path in paths):
         yield "text_paths", "no recorded event has any of them"
-
-
-_KEY_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
-    "timestamp_key": (str, int, float),
-    "number_key": int,
-    "usage_key": dict,
-}

@@ -13,17 +13,8 @@ import orjson
 
 from crosswalk.testing.captures import json_object, written
 from crosswalk.testing.case import Case, strings, typed
-from crosswalk.testing.perturbation import (
-    Leaf,
-    Outcome,
-    Path,
-    Problem,
-    at,
-    changes,
-    confusions,
-    replaced,
-    scalars,
-)
+from crosswalk.testing.perturbation import Leaf, Outcome, Path, at, changes, confusions, replaced, scalars
+from crosswalk.testing.problems import Problem
 
 # -------------------------------------------------------------------------------- mistaken
 # Checks with a cut stream and with values of every other type: never a wrong or untyped result (P4).
@@ -161,17 +152,16 @@ def nothing_lost(case: Case) -> Iterator[Problem]:
     """
     waiting_index = len(case.events) - 1 if case.baseline.error is not None and case.capture.stream else None
     for leaf in case.sampled():
-        for change in changes(case.events, leaf):
-            changed_outcome = case.map(change.events)
+        for name, events in changes(case.events, leaf):
+            changed_outcome = case.map(events)
             if changed_outcome.is_like(case.baseline):
                 if leaf.event == waiting_index or _is_of_another(case, leaf):
                     continue
-                yield case.problem(
-                    "P1", leaf, f"lost: changing its {change.name} changes nothing{_cure(case, leaf)}"
-                )
+                message = f"lost: changing its {name} changes nothing{_cure(case, leaf)}"
+                yield case.problem("P1", leaf, message)
             elif changed_outcome.untyped:
-                yield case.problem("P4", leaf, f"changing its {change.name}: {changed_outcome.error}")
-            elif change.name == "value" and _is_dropped(case, leaf, change.events, changed_outcome):
+                yield case.problem("P4", leaf, f"changing its {name}: {changed_outcome.error}")
+            elif name == "value" and _is_dropped(case, leaf, events, changed_outcome):
                 yield case.problem("P1", leaf, "lost: this value is kept, and another one is not")
     yield from _more_items(case)
     yield from _more_fields(case)

@@ -16,19 +16,11 @@ from crosswalk.codec import to_jsonable
 from crosswalk.errors import CanonicalJSONError, CrosswalkError, FramingError, MappingError
 from crosswalk.mapping.reader import Reader
 from crosswalk.plugin.registry import Mapper
+from crosswalk.plugin.state import time_of
 from crosswalk.testing.captures import Capture, written
 from crosswalk.testing.case import MARKER, Case, decoded, occurrences, reader_options
-from crosswalk.testing.perturbation import (
-    MISSING,
-    PAIR_CHECK,
-    Leaf,
-    Problem,
-    at,
-    changed_paths,
-    outcome,
-    show_path,
-    with_value,
-)
+from crosswalk.testing.perturbation import MISSING, Leaf, at, changed_paths, outcome, show_path, with_value
+from crosswalk.testing.problems import PAIR_CHECK, Problem
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.usage import Provenance
 
@@ -192,8 +184,12 @@ def own_framing_is_exact(case: Case) -> Iterator[Problem]:
         if case.map_bytes(bytes(changed_body)).is_like(whole_outcome):
             _, events = decoded(case.mapper, attrs.evolve(case.capture, body=bytes(changed_body)))
             changed = next(changed_paths(case.events, events), ())
+            pair = at(case.events, changed), at(events, changed)
+            if all(isinstance(one, str) and time_of(one) for one in pair):
+                continue  # a digit of less than a microsecond
             where = Leaf(int(changed[0]), changed[1:], None) if len(changed) > 1 else f"byte {position}"
-            yield case.problem("P3", where, "another byte changes nothing")
+            bytes_shown = f"{chr(changed_body[position])!r} for {chr(body[position])!r}"
+            yield case.problem("P3", where, f"another byte changes nothing: {bytes_shown}")
             break
 
 

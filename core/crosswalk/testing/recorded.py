@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -21,8 +22,8 @@ from crosswalk.mapping.openai_chat import OpenAIChatDialect
 from crosswalk.plugin.registry import Registry, event_type
 from crosswalk.service.endpoint import encoded_forms
 from crosswalk.testing.answers import LIMITS, options_of
-from crosswalk.testing.captures import COUNTS, NAMES
-from crosswalk.testing.perturbation import leaves, nodes, outcome, scalars, show_path
+from crosswalk.testing.captures import COUNTS, NAMES, json_object
+from crosswalk.testing.perturbation import at, leaves, nodes, outcome, scalars, show_path
 from crosswalk.text import holds_key
 from crosswalk.types.values import ErrorKind, FinishReason
 from crosswalk.wire import chat, gemini, messages, ollama
@@ -219,18 +220,16 @@ def draft_statement(
     if any(options[name] in values for name in LIMITS & options.keys()):
         facts |= {"finish": "length", "complete": False}
     if status >= 400:
-        facts |= {"finish": "error", "complete": False, "error": _kind_of(status)}
-        facts["retryable"] = status == 429 or status >= 500
+        facts |= {"finish": "error", "complete": False}
+        kind = ErrorKind.SERVER if status >= 500 else _KINDS.get(status)
+        facts |= {"error": kind, "retryable": status >= 500} if kind else {}
     elif not complete:
         facts |= {"finish": "error", "complete": False, "raises": "IncompleteStreamError"}
     return {"draft": _NOTE, **facts, "found": _found(events)}
 
 
-def _kind_of(status: int) -> str:
-    if status >= 500:
-        return ErrorKind.SERVER
-    kinds = {401: ErrorKind.AUTHENTICATION, 403: ErrorKind.PERMISSION, 429: ErrorKind.RATE_LIMIT}
-    return kinds.get(status, ErrorKind.INVALID_REQUEST)
+_KINDS: Final = {401: ErrorKind.AUTHENTICATION, 403: ErrorKind.PERMISSION}
+"""The statuses below 500 that mean one kind of error. Others need a look at the payload."""
 
 
 def _events(body: bytes) -> list[Any]:
@@ -259,17 +258,36 @@ def _event(data: bytes, name: str | None) -> Any:
 
 
 def _found(events: list[Any]) -> dict[str, Any]:
-    """Return the values of *events* by their paths: consecutive texts joined, for other values the last one."""
-    values_by_path: dict[str, Any] = {}
+    """Return the values of *events* by their paths: the pieces of a text joined, several words as a list, the last number.
+
+    Texts of items with different places, or with a different ``index``, are not joined.
+    """
+    values: dict[str, Any] = {}
+    texts: dict[str, dict[str, list[str]]] = {}
     for leaf in leaves(events):
-        path, value = show_path(leaf.path, items=False), leaf.value
-        earlier_value = values_by_path.get(path)
-        is_piece = isinstance(value, str) and isinstance(earlier_value, str) and value != earlier_value
-        values_by_path[path] = f"{earlier_value}{value}" if is_piece else value
-    return {
-        path: f"{value[:_LONGEST]}…" if isinstance(value, str) and len(value) > _LONGEST else value
-        for path, value in values_by_path.items()
-    }
+        path, event = show_path(leaf.path, items=False), events[leaf.event]
+        values[path] = leaf.value
+        if isinstance(leaf.value, str):
+            numbers = [at(event, (*leaf.path[:depth], "index")) for depth in range(len(leaf.path))]
+            texts.setdefault(path, {}).setdefault(f"{leaf.path} {numbers}", []).append(leaf.value)
+    for path, pieces in texts.items():
+        shown = [*dict.fromkeys(text for one in pieces.values() for text in _joined(path, one))]
+        values[path] = shown if len(shown) > 1 else shown[0]
+    return values
+
+
+def _joined(path: str, pieces: list[str]) -> list[str]:
+    is_said = _row(path, pieces) in _ANYWHERE or _SPOKEN.search("".join(pieces))
+    texts = [""] if len({*pieces}) > 1 and is_said else pieces
+    for piece in pieces if texts is not pieces else ():
+        if json_object(texts[-1]) is not None:  # the arguments of another call begin
+            texts.append("")
+        texts[-1] += piece
+    return [f"{text[:_LONGEST]}…" if len(text) > _LONGEST else text for text in texts]
+
+
+_SPOKEN: Final = re.compile(r"""[\s{}"!?,]""")
+"""What a text or JSON has, and an id, a name, a type or a time has not."""
 
 
 # ---------------------------------------------------------------------------------- tables
@@ -348,7 +366,7 @@ def draft_table(bodies: Iterable[bytes]) -> TableDraft:
     if any(chats):
         share = f"{sum(chats)} of {len(chats)} answers are Chat Completions, which OpenAIChatDialect reads"
         return TableDraft(f"{share} (take each API by itself, and join both with DialectFamily)")
-    obstacle = next(filter(None, map(_obstacle, answers)), None)
+    obstacle = next(filter(None, map(_obstacle, bodies, answers)), None)
     if obstacle is not None or not answers:
         return TableDraft(obstacle) if obstacle else NO_TABLE
     events = [event for answer in answers for event, _ in answer if not event.get("error")]
@@ -417,9 +435,12 @@ _OPENAI: Final = {"object", "index", "role", "system_fingerprint", "service_tier
 """Fields of OpenAI's own that are kept as sent."""
 
 
-def _obstacle(answer: list[tuple[Any, str | None]]) -> str | None:
+def _obstacle(body: bytes, answer: list[tuple[Any, str | None]]) -> str | None:
     """Return why a table cannot read the events of one *answer*, which have names, or ``None``."""
     if not answer:
+        with suppress(orjson.JSONDecodeError):
+            if [orjson.loads(line) for line in body.splitlines() if line.strip()]:
+                return "a stream has lines of JSON that are no objects (it needs a framing, and rows by position)"
         return "an answer is neither JSON nor a stream of it"
     if not all(isinstance(event, dict) for event, _ in answer):
         return "an event is not an object"

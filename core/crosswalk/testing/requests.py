@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -13,6 +13,7 @@ import orjson
 
 from crosswalk.codec import from_json
 from crosswalk.errors import PluginError
+from crosswalk.formats.tables import option_paths
 from crosswalk.plugin.hooks import fits_ids
 from crosswalk.plugin.registry import Mapper
 from crosswalk.request import (
@@ -26,9 +27,10 @@ from crosswalk.request import (
 from crosswalk.service.building import build
 from crosswalk.service.way_back import NO_PLACE
 from crosswalk.testing.captures import Capture, written
-from crosswalk.testing.case import MARKER, Case, strings
+from crosswalk.testing.case import MARKER, Case, decoded, strings
 from crosswalk.testing.pairing import normalized
-from crosswalk.testing.perturbation import Path, Problem, at, scalars, show_path
+from crosswalk.testing.perturbation import Path, at, scalars, show_path
+from crosswalk.testing.problems import Problem
 from crosswalk.testing.strict import STRICT_PROVIDERS, strict_rules
 from crosswalk.testing.strict.rules import Issued, StrictRequest
 from crosswalk.types.json import dump_json
@@ -43,8 +45,12 @@ _OPTIONS: Final[dict[str, Any]] = {
 }  # fmt: skip
 _Found: TypeAlias = Iterator[tuple[str, str]]
 _Built: TypeAlias = Mapping[Any, HTTPRequest]
-_USUAL: Final = ("temperature", "top_p", "max_tokens", "seed")
-"""Those that nearly every server has."""
+_Values: TypeAlias = Mapping[str, Sequence[Any]]
+_NAMES: Final = {name: {path.rpartition(".")[2] for path in paths} for name, paths in option_paths().items()}
+"""The names that servers have for each option."""
+_HIGHEST: Final = {"top_p": 1, "min_p": 1, "temperature": 2, "frequency_penalty": 2, "presence_penalty": 2}
+"""The largest values of options that have one."""
+_MIN_P: Final = 0.0625
 _MODEL: Final = "kelp-7"
 _DEPTH: Final = {"type": "integer", "description": "The depth of kelp."}
 _SCHEMA: Final = {"type": "object", "properties": {"fathoms": _DEPTH}}
@@ -84,18 +90,19 @@ def requests_say_all(case: Case) -> Iterator[Problem]:
         with suppress(UnsupportedRequestError):  # as for a state that only the server's own endpoint takes
             if case.others and case.capture.case == case.others[0].case:
                 for field, message in _asked(case):
-                    yield case.problem("P4", f"request.{field}", message, about="request")
+                    problem = case.problem("P4", f"request.{field}", message, about="request")
+                    yield attrs.evolve(problem, path=f"request.{field}")
             if case.is_answer and case.baseline.response["finish_reason"] in ("stop", "tool_calls"):
                 yield from _goes_back(case)
     except PluginError as error:
         yield case.problem("P4", "request", str(error), about="request")
 
 
-def _ways(case: Case) -> dict[Any, HTTPRequest]:
+def _ways(mapper: Mapper) -> dict[Any, HTTPRequest]:
     """Build a conversation, whose last answer thinks, speaks and calls a tool, in each way in which it can be said."""
     call = Segment(SegmentType.TOOL_CALL, _CALL.arguments, {"id": _CALL.id, "name": _CALL.name})
     spoken = ChatMessage.assistant("I look.", tool_calls=(_CALL,))
-    metadata = ResponseMetadata(case.mapper.provider, _MODEL)
+    metadata = ResponseMetadata(mapper.provider, _MODEL)
     answer = ChatResponse.tool_calls_required(spoken, UsageInfo.EMPTY, _MODEL, metadata)
     answer = attrs.evolve(answer, segments=(_THOUGHT, Segment(SegmentType.TEXT, "I look."), call))
     question, result = ChatMessage.user(MARKER), ChatMessage.tool_result(_CALL.id, "Seven.", name=_CALL.name)
@@ -108,14 +115,14 @@ def _ways(case: Case) -> dict[Any, HTTPRequest]:
         "failed": ChatRequest([*turns, attrs.evolve(result, is_error=True)], **more),
         "ruled": ChatRequest([turns[0], ChatMessage.system(_RULES[1]), *turns[1:], result], **more),
         "plain": ChatRequest([question], model=_MODEL),
-        "more": ChatRequest([question], model=_MODEL, n=2, min_p=0.0625, top_logprobs=3),
+        "more": ChatRequest([question], model=_MODEL, n=2, min_p=_MIN_P, logprobs=True, top_logprobs=3),
         **{choice: ChatRequest([*turns, result], **more, tool_choice=choice) for choice in _CHOICES},
         **{name: ChatRequest([question], model=_MODEL, **{name: one}) for name, one in _WORDS.items()},
     }
     built: dict[Any, HTTPRequest] = {}
     for way, request in ways.items():
         with suppress(UnsupportedRequestError):
-            built[way] = build(request, case.mapper, "drop")[0]
+            built[way] = build(request, mapper, "drop")[0]
     return built
 
 
@@ -129,21 +136,52 @@ def limits_of(mapper: Mapper) -> set[str]:
     return {place.rpartition(".")[2] for place in places}
 
 
+def unasked(mapper: Mapper, captures: Iterable[Capture]) -> list[str]:
+    """Return what *mapper* builds where no request of *captures* has anything, by its field in :class:`ChatRequest`."""
+    with suppress(UnsupportedRequestError, PluginError):
+        if mapper.build_request is not None and {"whole", "plain"} <= (built := _ways(mapper)).keys():
+            whole, plain = built["whole"], _by_place([built["plain"].body])
+            recorded = _by_place([body for _, body in _recorded(captures, whole.path)])
+            said = {name.rpartition("].")[2]: _places(whole, value) for name, value in _SAID.items()}
+            said |= {way: _by_place([built[way].body]).keys() - plain for way in _WORDS if way in built}
+            silent = [name for name, places in said.items() if places and not places & recorded.keys()]
+            return [name for name in silent if name != "tools.parameters"] if recorded else ["all of it"]
+    return []
+
+
 def _asked(case: Case) -> _Found:
     """Yield each field that is not said, or is said elsewhere than recorded requests say it, and what is wrong with it."""
-    built = _ways(case)
+    built = _ways(case.mapper)
     if not {"whole", "plain"} <= built.keys():
         return
-    whole, plain, pairs = built["whole"], built["plain"], [*_recorded(case, built["whole"].path)]
+    whole, pairs = built["whole"], [*_recorded(case.others, built["whole"].path)]
     requests = [body for _, body in pairs]
     recorded, reached = _by_place(requests), _by_place(one.body for one in built.values())
     is_open = tuple(path.partition(key)[0] for path in reached for key in _OPEN if key in path)
     unsaid = [path for path in recorded if path not in reached and not path.startswith(is_open)]
     lost = {path: recorded[path][0] for path in unsaid}
+    yield from _said_elsewhere(built, recorded, lost)
+    yield from _never_built(built, reached, recorded, lost)
+    yield from _objects_differ(whole, reached, recorded, lost)
+    streamed, rest = ([body for one, body in pairs if one.stream is stream] for stream in (True, False))
+    for path in lost.keys() & _by_place(streamed[:1]).keys() if rest else ():
+        is_always = all(path in _by_place([body]) for body in streamed) and path not in _by_place(rest)
+        if is_always and ("stream" in path or len(streamed) > 1):
+            yield "stream", f"every recorded stream is asked for with {path}, which is never built"
+    yield from _forms_differ(built, {"streamed": streamed, "whole": rest, "plain": requests})
+    yield from _options_differ(built, recorded)
+    yield from _named_otherwise(whole, requests)
+    yield from _thought_elsewhere(case, whole, recorded)
+    yield from _ways_differ(case, built)
+    yield from _other_words(built, requests)
+    yield from _choices_answered(case, built, pairs)
+
+
+def _said_elsewhere(built: _Built, recorded: _Values, lost: dict[str, Any]) -> _Found:
+    """What is said is in the body, and where recorded requests have it. What they have instead is no longer in *lost*."""
+    whole, plain = built["whole"], built["plain"]
     near_options = {_parent(path) for value in _OPTIONS.values() for path in _places(whole, value)}
     near_text = {_parent(path) for path in _places(whole, "I look.")}
-    near_result = {_parent(path) for path in _places(whole, "Seven.")}
-    numbers = [path for path in lost if _parent(path) in near_options and type(lost[path]) in (int, float)]
     for field, value in _SAID.items():
         places, kind, named = _places(whole, value), type(value), _named(whole, field)
         if not places and not named and (field != "model" or _MODEL not in whole.path):
@@ -157,23 +195,38 @@ def _asked(case: Case) -> _Found:
         where = f"is at {min(elsewhere)}, as in no recorded request" if elsewhere else "is in no body"
         for path, there in [*lost.items()] if elsewhere or not (places or is_told) else ():
             is_alike = _parent(path) in parents and (type(there), path.endswith("[]")) == wanted
-            is_only = numbers == [path] and len(recorded[path]) > 1 and field in _USUAL
-            if is_alike and (is_only or kind not in (int, float) or not _is_another(field, path, places)):
+            if is_alike and (kind not in (int, float) or not _is_another(field, path, places)):
                 del lost[path]
                 yield field, f"{where}; what recorded requests have at {path} is never built"
+
+
+def _never_built(built: _Built, reached: _Values, recorded: _Values, lost: Mapping[str, Any]) -> _Found:
+    """No option that recorded requests have is dropped, nor what they say of a result. Texts and objects are as there."""
+    whole = built["whole"]
+    near_result = {_parent(path) for path in _places(whole, "Seven.")} - {""}
     adapted = {one.field for request in built.values() for one in request.adaptations}
-    for path in lost:
+    for path, value in lost.items():
         text = next((one for one in reached if path.startswith(f"{one}.") and one not in recorded), None)
         if text is not None:
             yield "messages", f"a text is built at {text}, where recorded requests have an object"
         elif (option := path.removesuffix("[]").rpartition(".")[2]) in adapted:
             yield option, f"it is dropped, and recorded requests have it at {path}"
-        elif recorded[path][0] is True and _parent(path) in near_result:
+        elif value is True and _parent(path) in near_result:
             yield "messages[5]", f"what recorded requests have at {path} is never built"
     texts = {place for text in _TURNS.values() for place in _places(whole, text)}
     for place in sorted(texts | {place for place in reached if place.endswith(f".{_OPEN[1]}")}):
         if place not in recorded and isinstance(recorded.get(_parent(place), [None])[0], str):
             yield "messages", f"an object is built at {_parent(place)}, where recorded requests have a text"
+    for place, values in _by_place([whole.body]).items():
+        if (sign := _SIGN.search(place)) and any(value is (not sign[1]) for value in values):
+            yield "messages[5]", f"a good result is built with {not sign[1]} at {place}"
+
+
+_SIGN: Final = re.compile(r"(ok|succe\w*)$|[^.]*(error|fail)\w*$")
+
+
+def _objects_differ(whole: HTTPRequest, reached: _Values, recorded: _Values, lost: Iterable[str]) -> _Found:
+    """The schema of a tool, and the arguments of a call, are where recorded requests have them."""
     there, here = (
         {path.partition(".properties.")[0] for path in paths if ".properties." in path}
         for paths in (recorded, reached)
@@ -185,21 +238,9 @@ def _asked(case: Case) -> _Found:
     for field, (missing, other) in objects.items():
         for path in sorted(path for path in missing if _parent(path) in map(_parent, other)):
             yield field, f"the object that recorded requests have at {path} is never built"
-    streamed, rest = ([body for one, body in pairs if one.stream is stream] for stream in (True, False))
-    for path in lost.keys() & _by_place(streamed[:1]).keys() if rest else ():
-        is_always = all(path in _by_place([body]) for body in streamed) and path not in _by_place(rest)
-        if is_always and ("stream" in path or len(streamed) > 1):
-            yield "stream", f"every recorded stream is asked for with {path}, which is never built"
-    yield from _forms_differ(built, {"streamed": streamed, "whole": rest, "plain": requests})
-    for place, values in _by_place([whole.body]).items():
-        if (sign := _SIGN.search(place)) and any(value is (not sign[1]) for value in values):
-            yield "messages[5]", f"a good result is built with {not sign[1]} at {place}"
-    yield from _ways_differ(case, built)
-    yield from _other_words(built, requests)
-    yield from _choices_answered(case, built, pairs)
 
 
-def _forms_differ(built: _Built, recorded: Mapping[str, Sequence[Any]]) -> _Found:
+def _forms_differ(built: _Built, recorded: _Values) -> _Found:
     """What tells a stream from a body is as in *recorded* requests of its form. What is always sent is in one of them."""
     said = {way: _by_place([built[way].body]) for way in recorded if way in built and "streamed" in built}
     for way, there in ((way, _by_place(recorded[way])) for way in said if len(recorded[way]) > 1):
@@ -213,7 +254,51 @@ def _forms_differ(built: _Built, recorded: Mapping[str, Sequence[Any]]) -> _Foun
                 yield "stream", f"{way}: {values[0]!r} is at {path}, where recorded ones have {text}"
 
 
-_SIGN: Final = re.compile(r"(ok|succe\w*)$|[^.]*(error|fail)\w*$")
+def _options_differ(built: _Built, recorded: _Values) -> _Found:
+    """An option has values as in recorded requests: whole or not, and none too large. Its name is no other option's."""
+    for field, value in {**_OPTIONS, "min_p": _MIN_P}.items():
+        way = "more" if field == "min_p" else "whole"
+        for place in sorted(_places(built[way], value)) if way in built else ():
+            word = place.removesuffix("[]").rpartition(".")[2]
+            owners = {name for name, words in _NAMES.items() if word in words and len(word) > 2}
+            if owners and field not in owners:
+                yield field, f"is at {place}, which is the name of {min(owners)}"
+            for there in recorded.get(place, ()):
+                is_part = type(value) is int and type(there) is float and there % 1 > 0
+                if is_part or (type(there) in (int, float) and there > _HIGHEST.get(field, there)):
+                    yield field, f"is at {place}, where a recorded request has {there}"
+
+
+def _named_otherwise(whole: HTTPRequest, requests: Sequence[Any]) -> _Found:
+    """A result names the tool of its call if recorded ones do so alone."""
+    names = _places(whole, _TOOL.name)
+    for turn in [path[:2] for path, value in scalars(whole.body) if value == "Seven."]:
+        for body in requests if _CALL.name not in _words_in(at(whole.body, turn)) else ():
+            tools = {tool for place in names for tool in _by_place([body]).get(place, ())}
+            words = [_words_in(one) for one in (body.get(turn[0], ()) if tools else ())]
+            if any(len(both := one & other) == 1 and both <= tools for one, other in pairwise(words)):
+                yield "messages[5]", "it does not name its tool, as recorded results do"
+                return
+
+
+def _words_in(value: Any) -> set[str]:
+    return {text for _, text in scalars(value) if isinstance(text, str)}
+
+
+def _thought_elsewhere(case: Case, whole: HTTPRequest, recorded: Collection[str]) -> _Found:
+    """Reasoning goes back under the key that it has in answers, if the text does."""
+    keys: dict[str, set[str]] = {"text": set(), "reasoning": set()}
+    for one in case.others:
+        parts = normalized(case.mapper, one).get("response", {}).get("segments", ())
+        for path, value in scalars(decoded(case.mapper, one)[1]):
+            for part in parts if isinstance(value, str) and " " in value else ():
+                if part["type"] in keys and value in part["content"]:
+                    keys[part["type"]].add(str(path[-1]))
+    texts, thoughts = _places(whole, "I look."), _places(whole, _THOUGHT.content)
+    built = {place.rpartition(".")[2] for place in thoughts - ({*recorded} - texts)}
+    is_alike = any(place.rpartition(".")[2] in keys["text"] for place in texts)
+    if is_alike and built and keys["reasoning"] and not keys["reasoning"] & built:
+        yield "messages[4].reasoning", f"goes back as {min(built)}, comes as {min(keys['reasoning'])}"
 
 
 def _choices_answered(case: Case, built: _Built, pairs: Sequence[tuple[Capture, Any]]) -> _Found:
@@ -235,6 +320,14 @@ _OPEN: Final = ("properties.fathoms", "fathoms")
 def _ways_differ(case: Case, built: _Built) -> _Found:
     """Each role, each way to choose a tool, a failure, all rules and a stream are told. The body goes to an endpoint."""
     whole, path = built["whole"], built["whole"].path.partition("?")[0]
+    texts: list[Any] = [*_TURNS.values(), MARKER, _THOUGHT.content, "I look.", _CALL.name, "Seven."]
+    said = [(text, keys) for text in texts for keys, value in scalars(whole.body) if text in strings(value)]
+    for (text, keys), (later, more) in combinations(said, 2):
+        same = next((n for n, pair in enumerate(zip(keys, more, strict=False)) if pair[0] != pair[1]), -1)
+        numbers = [key for key in (keys[same], more[same]) if isinstance(key, int)]
+        if text != later and len(keys) > same + 1 < len(more) and numbers[1:] and numbers[0] > numbers[1]:
+            yield "messages", f"{text!r} stands after {later!r}"
+            break
     alike = _alike(whole.body, _TURNS.values()) or _alike(whole.body, ("I look.", _THOUGHT.content))
     if alike and not any(_named(whole, f"messages[{number}]") for number in range(3)):
         yield "messages", f"it says {alike[0]!r} as it says {alike[1]!r}, which is of another kind"
@@ -281,9 +374,9 @@ def _places(request: HTTPRequest, value: Any) -> set[str]:
     return {path for path, ones in said if wanted in ones}
 
 
-def _recorded(case: Case, path: str) -> Iterator[tuple[Capture, Any]]:
+def _recorded(captures: Iterable[Capture], path: str) -> Iterator[tuple[Capture, Any]]:
     """Yield the recorded requests that were sent to *path*, each with its body, without those that an HTTP error refused."""
-    for one in case.others:
+    for one in captures:
         with suppress(orjson.JSONDecodeError):
             if one.request is not None and one.status < 400 and (one.path or "").endswith(path):
                 yield one, orjson.loads(one.request)
@@ -315,7 +408,8 @@ def _beside(body: Any, place: str) -> dict[str, str]:
 
 def _is_another(field: str, path: str, places: Collection[str]) -> bool:
     """Whether the number at *path* may be another option than *field*, which is nowhere, or has its own name at *places*."""
-    is_near = any(len(word) > 2 and word in path.lower() for word in field.split("_"))
+    words = [word for word in field.split("_") if len(word) > 2]
+    is_near = any(word in path.lower() for word in words) or path.rpartition(".")[2] in _NAMES.get(field, ())
     return not is_near and (not places or any(place.endswith(field) for place in places))
 
 

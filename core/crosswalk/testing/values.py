@@ -11,21 +11,13 @@ from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
+from crosswalk.plugin.state import time_of
 from crosswalk.testing.captures import COUNTS, json_object
-from crosswalk.testing.case import Case, Place, decoded, occurrences, strings, typed
+from crosswalk.testing.case import Case, Place, decoded, strings, typed
 from crosswalk.testing.pairing import normalized
-from crosswalk.testing.perturbation import (
-    Leaf,
-    Outcome,
-    Problem,
-    at,
-    leaves,
-    nodes,
-    replaced,
-    scalars,
-    show_path,
-    without,
-)
+from crosswalk.testing.perturbation import Leaf, Outcome, at, nodes, replaced, scalars, show_path, without
+from crosswalk.testing.problems import Problem
+from crosswalk.testing.texts import holds
 from crosswalk.types.json import dump_json
 from crosswalk.types.usage import Provenance
 
@@ -37,14 +29,26 @@ _PARTS: Final = {
     "prompt_tokens": ("cached_tokens", "cache_write_tokens"),
     "completion_tokens": ("reasoning_tokens",),
 }
+_URL: Final = re.compile("https?://")
 
 
 def parts_within_wholes(case: Case) -> Iterator[Problem]:
-    """P8: prompt tokens include the cached ones, completion tokens include reasoning. A citation ends after its start."""
+    """P8: prompt tokens include the cached ones, completion tokens include reasoning.
+
+    A citation ends after its start, and its source is its URL.
+    """
     response = case.baseline.response
     notes = [note for part in response.get("segments", ()) for note in part.get("annotations", ())]
     if any(note["span"][0] > note["span"][1] for note in notes if note.get("span")):
         yield case.problem("P8", "citations", "one ends before it begins")
+    sources = {note.get("source") for note in notes}
+    urls = {text for _, text in scalars(case.baseline.extensions) if _URL.match(str(text))}
+    for _, holder in nodes(case.events, kind=dict) if urls and notes else ():
+        texts = {text for text in holder.values() if isinstance(text, str)}
+        if texts & sources and texts & urls and not any(map(_URL.match, texts & sources)):
+            message = f"a source is {min(texts & sources)!r}, and its URL is left"
+            yield case.problem("P8", "citations", message)
+            break
     usage = response["usage"]
     provenance = case.baseline.provenance
     if "usage" in provenance:
@@ -68,8 +72,7 @@ def digits_kept(case: Case) -> Iterator[Problem]:
         is_number = place.value.isascii() and place.value.isdecimal()
         for text in (f"0{place.value}", f" {place.value}\n", f"1_{place.value}") if is_number else ():
             changed_outcome = case.map(place.put(case.events, text))
-            kept = occurrences(changed_outcome.response, text) + occurrences(changed_outcome.deltas, text)
-            if changed_outcome.error is None and not kept:
+            if changed_outcome.error is None and not holds(changed_outcome, text):
                 yield case.problem("P4", place, f"the text {text!r} is read as {int(text)!r}")
     if not case.baseline.response.get("logprobs"):
         return
@@ -137,7 +140,7 @@ def _other_digits(
     case: Case, events: list[Any], response: dict[str, Any], where: Place | str
 ) -> Iterator[Problem]:
     """Report the first log probability in *response* that is not a number of *events*."""
-    numbers = {_digits(leaf.value) for leaf in leaves(events) if type(leaf.value) in (int, float)}
+    numbers = {_digits(value) for _, value in scalars(events) if type(value) in (int, float)}
     for entry in _entries(response):
         logprob = entry.get("logprob")  # the first token of a prompt has none
         if logprob is not None and _digits(logprob) not in numbers:
@@ -217,7 +220,7 @@ _SLOWEST, _FASTEST = 0.1, 10_000
 def _other_times(value: Any, created: datetime) -> Iterator[tuple[Any, datetime]]:
     """Yield later times in place of *value*, if that is *created*: in other zones, and with 0 to 9 digits of a second."""
     later = created.replace(microsecond=0) + timedelta(hours=1, seconds=37)
-    time = _time(value) if isinstance(value, str) else None
+    time = time_of(value) if isinstance(value, str) else None
     if time is not None and abs(time - created) < _SECOND:
         for hours in (0, 5.5, -8):
             yield later.astimezone(timezone(timedelta(hours=hours))).isoformat(), later
@@ -241,7 +244,7 @@ def _time_left(case: Case) -> Iterator[Problem]:
         if _CREATED_KEY.search(key) and type(value) in (int, float) and _is_plausible(value):
             yield case.problem("P4", key, "the time of the answer is left in the extensions", about="created")
             return
-    texts = {text for _, text in scalars(extensions) if isinstance(text, str) and _time(text) is not None}
+    texts = {text for _, text in scalars(extensions) if isinstance(text, str) and time_of(text) is not None}
     for leaf in case.leaves if len(texts) == 1 else ():
         if isinstance(leaf.value, str) and leaf.value in texts:
             message = "the only time of the answer is left in the extensions"
@@ -252,12 +255,11 @@ def _time_left(case: Case) -> Iterator[Problem]:
 def _time_lost(case: Case) -> Iterator[Problem]:
     """The answer has no time, and another time in place of one of the payload changes nothing."""
     for place in case.places(str):
-        time = _time(place.value)
+        time = time_of(place.value)
         other = None if time is None else (time + timedelta(days=1)).isoformat()
         if other is not None and case.map(place.put(case.events, other)).is_like(case.baseline):
-            yield case.problem(
-                "P1", place, "lost: another time in its place changes nothing", about="created"
-            )
+            message = "lost: another time in its place changes nothing"
+            yield case.problem("P1", place, message, about="created")
 
 
 _UNITS: Final = (1, 10**3, 10**6, 10**9)
@@ -279,15 +281,6 @@ _CREATED_KEY: Final = re.compile(
 )
 
 
-def _time(text: str) -> datetime | None:
-    """Return the time of *text* in ISO 8601, with its zone, or ``None`` for any other text."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time if time.tzinfo is not None else None
-
-
 # --------------------------------------------------------------------------------------- arguments
 
 
@@ -302,8 +295,8 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
         leaf = _arguments_in(case, call["arguments"])
         if leaf is None:
             continue
-        large_text = dump_json(_LARGE).decode()
-        for value, wanted_arguments in (({}, "{}"), ("", ""), (None, ""), (_LARGE, large_text)):
+        large_text = dump_json(_BIG).decode()
+        for value, wanted_arguments in (({}, "{}"), ("", ""), (None, ""), (_BIG, large_text)):
             changed_outcome = case.map(replaced(case.events, leaf, value))
             if not changed_outcome.is_taken:
                 continue
@@ -311,9 +304,8 @@ def arguments_told_apart(case: Case) -> Iterator[Problem]:
             calls_read = changed_outcome.response["message"].get("tool_calls", ())
             for read in [one["arguments"] for one in calls_read[number : number + 1] if not is_marked]:
                 if read != wanted_arguments:
-                    message = (
-                        f"the arguments {dump_json(value).decode()} are read as {read!r}, and not marked"
-                    )
+                    shown = dump_json(value).decode()
+                    message = f"the arguments {shown} are read as {read!r}, and not marked"
                     yield case.problem("P4", leaf, message)
 
 
@@ -364,23 +356,15 @@ def _arguments_left(case: Case, calls: Iterable[dict[str, Any]]) -> Iterator[Pro
             return
 
 
-_LARGE: Final[dict[str, Any]] = {
-    "n": 12345678901234567890123,
-    "f": 0.1,
-    "z": None,
-    "deep": [[{}], []],
-    "Key": {"b": 1, "a": 2},
-}
+_BIG: Final[Any] = {"n": 10**22 + 1, "f": 0.1, "z": None, "deep": [[{}], []], "Key": {"b": 1, "a": 2}}
 """Arguments that lose something in a float, in a writer that sorts, or in one that drops what is empty."""
 
 
 def _arguments_in(case: Case, arguments: str) -> Leaf | None:
     """Return the only leaf of *arguments*, as a text or its object, or ``None`` unless there is exactly one."""
     value = json_object(arguments)
-    matches = [
-        one for one in case.nodes() if one.path and (one.value == arguments or (value and one.value == value))
-    ]
-    return matches[0] if len(matches) == 1 else None
+    found = [one for one in case.nodes() if one.path and one.value in (arguments, value or arguments)]
+    return found[0] if len(found) == 1 else None
 
 
 # --------------------------------------------------------------------------------- origins
@@ -396,12 +380,12 @@ def nothing_invented(case: Case) -> Iterator[Problem]:
 
 def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str, str]]:
     provenance = response["metadata"].get("provenance", {})
-    payload_leaves = list(leaves(events))
-    payload_texts = {str(leaf.value) for leaf in payload_leaves}
+    payload = [value for _, value in scalars(events)]
+    payload_texts = {*map(str, payload)}
     for name in ("id", "model"):
         if response[name] not in payload_texts and name not in provenance:
             yield name, "made up, and not marked"
-    if "created" not in provenance and not _is_told(response["created"], payload_leaves):
+    if "created" not in provenance and not _is_told(response["created"], payload):
         yield "created", "made up, and not marked"
     is_whole = response["finish_reason"] in {"stop", "length", "tool_calls"}
     if is_whole and not response.get("raw_finish_reason") and "finish_reason" not in provenance:
@@ -413,9 +397,6 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
         count, mark = response["usage"][name], _mark(response, name)
         if count == 0 and "0" not in payload_texts and mark is None:
             yield f"usage.{name}", "0 was not sent, and is not marked"
-    cost, amounts = response["usage"].get("cost"), map(_amount_digits, payload_texts)
-    if cost and "provenance" not in cost and _amount_digits(cost["amount"]) not in amounts:
-        yield "usage.cost", "no number of the payload has its digits, and it is not marked"
     for number, call in enumerate(response["message"].get("tool_calls", ())):
         if call["id"] not in payload_texts and f"message.tool_calls[{number}].id" not in provenance:
             yield f"tool call {number}", "its id is made up, and not marked"
@@ -424,30 +405,19 @@ def _invented(response: dict[str, Any], events: list[Any]) -> Iterator[tuple[str
             yield f"tool call {number}", f"its name {call['name']!r} is not a text of the payload"
 
 
-def _amount_digits(number: str) -> str:
-    """Return the digits of *number* without the zeros around them: an amount has the same digits in another unit."""
-    return re.sub(r"\D", "", re.sub(r"[eE].*", "", number)).strip("0") or number[:1]
-
-
 def _mark(response: dict[str, Any], name: str) -> str | None:
     provenance = response["metadata"].get("provenance", {})
     mark: str | None = provenance.get("usage", provenance.get(f"usage.{name}"))
     return mark
 
 
-def _is_told(created: str, payload_leaves: list[Leaf]) -> bool:
-    """Whether a leaf holds the time *created*: seconds since 1970 or parts of them, or a date, in UTC or a zone."""
+def _is_told(created: str, payload: list[Any]) -> bool:
+    """Whether a value is the time *created*: seconds since 1970 or parts of them, or a date, in UTC or a zone."""
     time = datetime.fromisoformat(created)
-    for leaf in payload_leaves:
-        number = _as_number(leaf.value)
-        if number is not None:
-            if any(abs(number - time.timestamp() * unit) < unit for unit in (1, 1e3, 1e6, 1e9)):
-                return True
-        elif isinstance(leaf.value, str) and any(map(str.isdigit, leaf.value)):
-            date = _date(leaf.value)
-            if date is not None and abs((date - time).total_seconds()) < 1:
-                return True
-    return False
+    numbers = [number for number in map(_as_number, payload) if number is not None]
+    dates = [_date(text) for text in payload if isinstance(text, str) and re.search(r"\d\D", text)]
+    is_number = any(abs(number - time.timestamp() * unit) < unit for number in numbers for unit in _UNITS)
+    return is_number or any(date is not None and abs(date - time) < _SECOND for date in dates)
 
 
 def _date(text: str) -> datetime | None:
@@ -577,9 +547,8 @@ def _numbers(case: Case) -> tuple[list[Place], bool]:
     places = [place for place in places if all(_as_number(leaf.value) is not None for leaf in place.leaves)]
     if case.sample is None or len(places) <= case.sample:
         return places, True
-    places.sort(
-        key=lambda place: not re.search("usage|token|count|units", show_path(place.path), re.IGNORECASE)
-    )
+    names = re.compile("usage|token|count|units", re.IGNORECASE)
+    places.sort(key=lambda place: not names.search(show_path(place.path)))
     return places[: case.sample], False
 
 

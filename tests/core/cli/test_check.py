@@ -124,6 +124,15 @@ def test_known_problems_are_listed_and_do_not_count(run: Run, captures: Captures
     ]
 
 
+def test_what_the_server_has_not_is_answered_beside_the_captures(run: Run, captures: Captures) -> None:
+    captures("a", line("whole"))
+    Path("captures/EXCEPTIONS").write_text("not recorded: an image, a refusal: the server has none\n")
+    done = run("check", "--provider", "ollama", "captures", "--exceptions", "captures/EXCEPTIONS")
+    missing = done.out.splitlines()[0].split(", ")
+    assert {"an image", "a refusal"}.isdisjoint(missing)
+    assert (done.status, "a cut stream" in missing, done.err) == (0, True, "")
+
+
 def test_a_capture_may_be_excepted_as_a_whole(run: Run, captures: Captures, lossy: str) -> None:
     captures("a", line(), path=None)
     Path("known").write_text("\n".join(f"{check}: captures/a: it is lossy" for check in CHECKS))

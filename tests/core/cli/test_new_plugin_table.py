@@ -14,7 +14,7 @@ import pytest
 from beside import CAPTURES, needs_captures
 from crosswalk.plugin.registry import Registry
 from crosswalk.testing import check_capture, check_pair, load_captures, pairs
-from crosswalk.testing.perturbation import by_cause
+from crosswalk.testing.problems import by_cause
 from crosswalk.testing.recorded import draft_table
 
 from .conftest import Done
@@ -385,6 +385,10 @@ def test_a_wire_that_is_not_plain_gets_hooks(
     [
         (b"\0\1 frames", "an answer is neither JSON nor a stream of it"),
         (b'["Hi"]', "an event is not an object"),
+        (
+            b'["t", "Hi"]\n["x", "d"]\n',
+            "a stream has lines of JSON that are no objects (it needs a framing, and rows by position)",
+        ),
         (b"event: a\ndata: {}\n\nevent: b\ndata: {}\n\n", "the events of a stream have types: a, b"),
         (b'{"answers":[{"index":0,"text":"Hi"}]}', "answers[].index numbers the answers"),
         (b'{"text":"H"}\n{"text":"He"}\n{"text":"Hey"}\n', "text holds all of the text so far"),

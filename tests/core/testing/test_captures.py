@@ -16,15 +16,8 @@ from crosswalk.plugin.registry import Registry
 from crosswalk.plugins import MappingState, hookimpl
 from crosswalk.testing import Capture, Problem, by_cause, check_capture, load_captures, pairs
 from crosswalk.testing.captures import reframer
-from crosswalk.testing.perturbation import (
-    MISSING,
-    SHARED_STATE,
-    KnownException,
-    at,
-    changed_paths,
-    leaves,
-    show_path,
-)
+from crosswalk.testing.perturbation import MISSING, at, changed_paths, leaves, show_path
+from crosswalk.testing.problems import SHARED_STATE, KnownException
 from planted.mistakes import MISTAKES
 from planted.named import Named
 from planted.recordings import NAMED, ROWS
@@ -80,7 +73,7 @@ def test_a_note_beside_a_capture(tmp_path: Path) -> None:
     (tmp_path / "x.response.txt").write_bytes(b"gone")
     (tmp_path / "x.meta.json").write_bytes(b'{"status": 410, "stream": false}')
     (found,) = load_captures(tmp_path)
-    assert (found.status, found.stream, found.is_json) == (410, False, False)
+    assert (found.status, found.stream, found.body) == (410, False, b"gone")
 
 
 def test_what_cannot_be_loaded(tmp_path: Path) -> None:

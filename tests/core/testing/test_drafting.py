@@ -32,6 +32,32 @@ def test_the_values_of_the_payload_are_listed_by_their_paths() -> None:
     assert all(name in made["draft"] for name in NAMES)
 
 
+def test_pieces_of_a_text_are_joined_and_those_of_several_calls_are_not() -> None:
+    events: list[Any] = [
+        {
+            "type": "run.began",
+            "at": "2026-01-01T10:00:00Z",
+            "calls": [{"index": 0, "id": "tc_51", "say": '{"a"'}],
+        },
+        {"type": "text", "at": "2026-01-01T10:00:01Z", "text": "Low "},
+        {"type": "text", "text": "tide, low "},
+        {"type": "text", "text": "tide."},
+        {"type": "run.failed", "calls": [{"index": 0, "say": ":1}"}]},
+        {"calls": [{"index": 1, "id": "tc_52", "say": '{"b":2}'}]},
+        {"slot": 0, "with": '{"c":'},
+        {"slot": 0, "with": "3}"},
+        {"slot": 1, "with": "{}"},
+    ]
+    made = draft(b"".join(orjson.dumps(event) + b"\n" for event in events))["found"]
+    assert made["type"] == ["run.began", "text", "run.failed"]
+    assert made["text"] == "Low tide, low tide."
+    assert made["calls[].id"] == ["tc_51", "tc_52"]
+    assert made["calls[].say"] == ['{"a":1}', '{"b":2}']
+    assert made["with"] == ['{"c":3}', "{}"]
+    assert made["calls[].index"] == 1
+    assert made["at"] == ["2026-01-01T10:00:00Z", "2026-01-01T10:00:01Z"]
+
+
 def test_nothing_is_stated_that_the_recording_does_not_show() -> None:
     """An id in each event is none of the answer, nor is one inside, and a null says that there is none."""
     assert draft().keys() == {"draft", "model", "found"}
@@ -51,8 +77,8 @@ def test_the_request_fills_in_the_model_and_a_limit_that_was_reached() -> None:
 
 @pytest.mark.parametrize(
     ("status", "kind", "retryable"),
-    [(400, "invalid_request", False), (401, "authentication", False), (403, "permission", False), (429, "rate_limit", True), (503, "server", True)],
-)  # fmt: skip
+    [(401, "authentication", False), (403, "permission", False), (503, "server", True)],
+)
 def test_an_http_error_fills_in_its_kind(status: int, kind: str, retryable: bool) -> None:
     made = draft(b'{"message":"no"}', status=status)
     assert (made["finish"], made["error"], made["retryable"], made["complete"]) == (
@@ -61,6 +87,14 @@ def test_an_http_error_fills_in_its_kind(status: int, kind: str, retryable: bool
         retryable,
         False,
     )
+
+
+@pytest.mark.parametrize("status", [400, 404, 429])
+def test_a_status_of_several_kinds_is_left_to_the_author(status: int) -> None:
+    """A 400 may be a context that is too long, a 429 a spent quota."""
+    made = draft(b'{"message":"no"}', status=status)
+    assert (made["finish"], made["complete"]) == ("error", False)
+    assert made.keys().isdisjoint({"error", "retryable"})
 
 
 def test_a_body_that_was_cut_must_not_pass_for_an_answer() -> None:

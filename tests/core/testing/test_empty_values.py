@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
-import attrs
 import pytest
 
 from crosswalk.plugin.registry import Registry
@@ -18,7 +16,6 @@ from crosswalk.plugins import (
     MODEL,
     REASONING,
     TEXT,
-    Cost,
     FieldTable,
     FinishReason,
     MappingState,
@@ -99,16 +96,6 @@ class CountsNothingAsZero(Oak):
         return super().map_usage(event, state)
 
 
-class PricesNothingAsZero(Oak):
-    @hookimpl
-    def map_usage(self, event: Any, state: MappingState) -> UsageInfo | None:
-        usage, used = super().map_usage(event, state), event.get("used")
-        if usage is None or type(used) is not dict or type(used.get("price")) not in (str, type(None)):
-            return usage
-        price = used.pop("price", None) or "0"
-        return attrs.evolve(usage, cost=Cost(Decimal(price), "USD"))
-
-
 class SaysItsThoughts(Oak):
     def fill(self, event: dict[str, Any], state: MappingState) -> None:
         said = event.get("said")
@@ -159,7 +146,6 @@ def found_in(plugin: Any, capture: Capture) -> list[str]:
         (filling("said.thought", ("",), "(none)"), 'said.thought: with "" in its place, another reasoning appears'),
         (CountsNothingAsZero(), "used.read: with null in its place, usage.prompt_tokens is 0, which was not sent"),
         (CountsNothingAsZero(), "used.made: with null in its place, usage.completion_tokens is 0, which was not"),
-        (PricesNothingAsZero(), "used.price: with null in its place, usage.cost: no number of the payload"),
     ],
 )  # fmt: skip
 def test_a_value_in_place_of_an_empty_one_is_found(plugin: Any, message: str, capture: int) -> None:

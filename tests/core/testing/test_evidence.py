@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar
 
 import attrs
@@ -17,6 +19,7 @@ from crosswalk.plugins import (
     REASONING,
     TEXT,
     Access,
+    ErrorKind,
     FieldTable,
     FinishReason,
     MappingState,
@@ -48,6 +51,19 @@ def test_every_plugin_is_told_what_nobody_recorded() -> None:
     cut = attrs.evolve(next(one for one in CAPTURES if one.stream), complete=False)
     assert "a cut stream" not in unproven(mapper(named.plugin), [cut])
     assert unproven(mapper(named.plugin), [])[:2] == ["a whole body", "a stream"]
+
+
+def test_what_a_server_has_not_is_answered_by_an_exception() -> None:
+    answers = ["not recorded: a second choice, an image", "nothing lost: a cut stream"]
+    assert unproven(mapper(named.plugin), CAPTURES, answers) == ["a cut stream"]
+    told = [recording.capture for recording in KELP][:1]
+    (rows,) = [one for one in unproven(mapper(lookalike.plugin), told) if one.startswith("the rows ")]
+    assert "choices[].delta.function_call" in rows
+    left = unproven(mapper(lookalike.plugin), told, ["not recorded: choices[].delta.function_call"])
+    assert rows not in left
+    assert any(one.startswith("the rows ") and "delta.function_call" not in one for one in left)
+    left = unproven(mapper(lookalike.plugin), told, [f"not recorded: {rows}"])
+    assert not [one for one in left if one.startswith("the rows ")]
 
 
 def test_a_look_alike_is_told_of_its_own_words_too() -> None:
@@ -95,6 +111,22 @@ class Declares(ProviderHooks):
         return FinishReason(reason)
 
 
+def test_hooks_are_told_of_the_words_and_codes_of_their_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("brant")
+    vars(module).update(
+        WORDS={"stop": FinishReason.STOP, "full": FinishReason.LENGTH},
+        KINDS={"busy": (ErrorKind.RATE_LIMIT, True), "lost": ErrorKind.SERVER, "odd": ()},
+    )
+    monkeypatch.setitem(sys.modules, "brant", module)
+    access = Access.by_name("https://brant.example", "BRANT")
+    plugin = type("Brant", (Declares,), {"__module__": "brant"})(access=access)
+    recorded = [Capture("talk", Path("talk.json"), b'{"text":"Hi","done":"stop","note":"lost"}')]
+    missing = unproven(mapper(plugin), recorded)
+    wanted = ["the finish word 'full'", "the error code 'busy'", "the key in Authorization"]
+    assert missing[-3:] == wanted
+    assert "the key in Authorization" not in unproven(mapper(Declares()), recorded)
+
+
 def test_something_else_by_the_name_of_the_words_is_left_alone() -> None:
     has_other = type("HasOther", (Declares,), {"finish_reasons": len})
     missing = unproven(
@@ -128,10 +160,6 @@ def told(*more: bytes, **declarations: Any) -> list[str]:
     [
         ({"sentinel": True}, "sentinel: declared, and no recorded stream ends with [DONE]"),
         ({"repeats_finish": True}, "repeats_finish: declared, and no recorded stream goes on after its finish word"),
-        ({"number_key": "word"}, "number_key: declared, and 'word' has another kind of value in a recording"),
-        ({"usage_key": "n"}, "usage_key: declared, and 'n' has another kind of value in a recording"),
-        ({"timestamp_key": "usage"}, "timestamp_key: declared, and 'usage' has another kind of value in a recording"),
-        ({"timestamp_key": "done"}, "timestamp_key: declared, and 'done' is in no extensions of a recording"),
         ({"text_paths": ("delta.text",)}, "text_paths: declared, and no recorded event has any of them"),
         ({"access": Access.by_name("https://api.toy.example", "TOY")},
          "access: declared, and the plugin builds no requests, so nobody can ask"),
@@ -212,7 +240,7 @@ ACTS = [{"id": "act-1", "tool": "look", "with": {"at": "sea"}}]
 def test_what_a_recording_holds_is_read_or_named(said: dict[str, Any], kind: str, leaf: str) -> None:
     found, missing = read_as(said, Tide())
     assert found == [
-        f"{leaf}: it looks like {kind}, and the plugin reads none: it needs a row, a hook or an exception"
+        f"{leaf}: it looks like {kind}, and the plugin reads none: write a row, a hook or an exception"
     ]
     assert kind not in missing
     assert read_as(said, Tide(), status=500)[0] == []
@@ -253,3 +281,15 @@ def test_the_id_of_a_call_is_not_made_up_beside_its_own() -> None:
     assert problem == "acts[0].tool: its call has a made-up id, and the id beside its name is left"
     for same_for_all in ("0", "null", 7, "r1"):
         assert read_as({"acts": [{**ACTS[0], "id": same_for_all}]}, LosesIds())[0] == []
+
+
+@pytest.mark.parametrize(
+    ("ids", "is_found"),
+    [(("r-1", "r-2", "r-3"), True), (("r-1", "r-2"), False), (("r-1", "r-1", "r-3"), False)],
+)
+def test_what_is_another_word_in_each_answer_is_its_id(ids: tuple[str, ...], is_found: bool) -> None:
+    bodies = [orjson.dumps({"ref": one, "text": "Hello", "why": "done"}) for one in ids]
+    recorded = [Capture(f"talk{n}", Path(f"{n}.json"), one) for n, one in enumerate(bodies)]
+    found = check_capture(mapper(Tide()), recorded[0], checks=["kinds are read"], others=recorded)
+    message = "its id is made up, and this one is left"
+    assert [(one.path, one.message) for one in found] == [("", message)] * is_found

@@ -339,37 +339,51 @@ def test_how_full_a_cache_is_does_not_say_what_was_read_from_it(cached: int, is_
         assert {problem.path for problem in found} == (set() if is_filling else {"tokens_cached"})
 
 
-def cited(is_swapped: bool) -> FieldRow:
-    """The row of a quotation, as its first and its last character."""
+def cited(row: str, first: int = 0, last: int = 1) -> FieldRow:
+    """The row of a source, which is named by its *row*, and cited from *first* to *last* of its span."""
 
     def take(holder: dict[str, Any], key: str, said: Said, state: MappingState) -> None:
-        first, last = holder.pop(key)
-        notes = (CitationRef("a", None, (last, first) if is_swapped else (first, last)), CitationRef("b"))
-        said.deltas.append(ResponseDelta(segment=Segment(SegmentType.CITATION, annotations=notes)))
+        span = holder[key].pop("span")
+        note = CitationRef(source=holder[key].pop(row), span=(span[first], span[last]))
+        said.deltas.append(ResponseDelta(segment=Segment(SegmentType.CITATION, annotations=(note,))))
 
     return FieldRow("segments", take)
 
 
-class Quotes(Cove):
-    """It says where its text quotes something."""
+class Cites(Cove):
+    """It says where its text comes from."""
 
-    fields = FieldTable({**Cove.fields.rows, "quote": cited(False)})
+    fields = FieldTable({**Cove.fields.rows, "from": cited("link")})
 
 
-class QuotesBackwards(Cove):
-    fields = FieldTable({**Cove.fields.rows, "quote": cited(True)})
+class CitesTitles(Cove):
+    fields = FieldTable({**Cove.fields.rows, "from": cited("title")})
+
+
+class CitesBackwards(Cove):
+    fields = FieldTable({**Cove.fields.rows, "from": cited("link", 1, 0)})
+
+
+TITLED = b'{"text":"Hello","why":"stop","from":{"title":"Kelp","link":"https://kelp.example","span":[1,3]}}'
+UNTITLED = b'{"text":"Hello","why":"stop","from":{"title":"Kelp","span":[1,3]},"home":"https://kelp.example"}'
 
 
 @pytest.mark.parametrize(
-    ("plugin", "told"),
-    [(Quotes(), []), (QuotesBackwards(), ["P8 talk, citations: one ends before it begins"])],
+    ("plugin", "body", "told"),
+    [
+        (Cites(), TITLED, []),
+        (CitesBackwards(), TITLED, ["P8 talk, citations: one ends before it begins"]),
+        (CitesTitles(), TITLED, ["P8 talk, citations: a source is 'Kelp', and its URL is left"]),
+        (CitesTitles(), UNTITLED, []),
+    ],
 )
-def test_a_citation_ends_after_its_start(plugin: Cove, told: list[str]) -> None:
+def test_a_source_is_its_url_if_it_has_one(plugin: Cove, body: bytes, told: list[str]) -> None:
     registry = Registry(installed=[], environ={})
     registry.register(plugin, "cove")
-    one = Capture("talk", Path("talk.json"), b'{"text":"Hello","why":"stop","quote":[1,3]}')
-    found = check_capture(registry.mapper("cove"), one, checks=["parts within wholes"])
-    assert [*map(str, found)] == told
+    found = check_capture(
+        registry.mapper("cove"), Capture("talk", Path("talk.json"), body), checks=["parts within wholes"]
+    )
+    assert [str(problem).partition(" [")[0] for problem in found] == told
 
 
 class LeavesASet(Cove):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +23,7 @@ from crosswalk.plugins import ProviderInfo, Recognition
 from crosswalk.testing import CHECKS, PROMISES, Capture, Problem, check_capture, check_pair
 from crosswalk.types.delta import ResponseDelta
 from crosswalk.types.message import ToolCallDelta
-from crosswalk.types.usage import Cost, UsageInfo
+from crosswalk.types.usage import UsageInfo
 from crosswalk.types.values import FinishReason
 from planted.found_by import FOUND
 
@@ -642,11 +641,6 @@ class SubtractsACount(Tide):
         )
 
 
-class EstimatesTheCost(Tide):
-    def counts(self, usage: dict[str, Any], state: Any) -> UsageInfo:
-        return attrs.evolve(super().counts(usage, state), cost=Cost(Decimal("0.0123")))
-
-
 MISTAKES = [
     (LosesALeaf, "nothing lost", "event 7, region: lost: changing its value changes nothing"),
     (KeepsOneBerth, "nothing lost", "event 1, berth: lost: this value is kept, and another one is not"),
@@ -698,7 +692,6 @@ MISTAKES = [
     (CountsBySpecies, "counts are the provider's", "usage.prompt_tokens: 55 comes from no number of the payload"),
     (FillsInACount, "nothing filled in", "without it, usage.completion_tokens is 77, which was not sent"),
     (TakesNoCountForZero, "nothing filled in", "usage.completion_tokens: 0 was not sent, and is not marked"),
-    (EstimatesTheCost, "nothing invented", "usage.cost: no number of the payload has its digits"),
     (TakesZeroForNoPart, "counts are the provider's", "cached_tokens: 0 in its place is read as no usage.cached_tokens"),
     (TakesZeroForNoCount, "counts are the provider's", "input_tokens: 0 in its place is read as no usage.prompt_tokens"),
     (DoublesACount, "counts are the provider's", "input_tokens: it counts more than once in usage.prompt_tokens"),

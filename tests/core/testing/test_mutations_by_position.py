@@ -294,7 +294,7 @@ MISTAKES = [
     (ReadsPaddedNumbers, "digits kept", "rows[3][1]: the text ' 9\\n' is read as 9"),
     (ReadsWhateverPythonReads, "digits kept", "rows[3][1]: the text '1_9' is read as 19"),
     (AddsCountsAsText, "counts are the provider's", "rows[3][1]: it counts more than once in usage.prompt_tokens"),
-    (KeepsTheFinishOnItself, "one answer at a time", "two answers at once: one is read differently beside the other"),
+    (KeepsTheFinishOnItself, "one answer at a time", "one answer after another: it is read differently than after itself"),
     (LeavesTheTextInTheRow, "output shows", "is empty, and rows[0][0] is left in the extensions"),
 ]  # fmt: skip
 

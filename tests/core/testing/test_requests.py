@@ -23,6 +23,7 @@ from crosswalk.plugins import (
     WayBack,
 )
 from crosswalk.testing import Capture, check_capture
+from crosswalk.testing.evidence import unproven
 
 ASKED = orjson.dumps(
     {
@@ -398,17 +399,16 @@ def test_a_number_of_another_option_is_not_the_one_that_no_request_has(
     assert not any("num_ctx" in line for line in asked_of(Told(change), captures))
 
 
-@pytest.mark.parametrize("name", ["seed", "temperature"])
-def test_the_only_number_that_is_never_built_is_an_option_that_no_request_has(name: str) -> None:
-    """If two requests have it: one may have tried it."""
+@pytest.mark.parametrize(("name", "is_found"), [("dice", False), ("n_predict", True)])
+def test_a_number_that_is_never_built_is_an_option_if_some_server_has_it_by_that_name(
+    name: str, is_found: bool
+) -> None:
+    """Another one may be an option of the server's own."""
     request = orjson.loads(RECORDED)
-    request["dice"] = request.pop(name)
-    captures = [answer(case, "stop", orjson.dumps(request), content="High.") for case in ("one", "two")]
-    change = without(name) if name == "seed" else lambda body: None
-    found = [
-        any("at dice is never built" in line for line in asked_of(Told(change), captures[:n])) for n in (1, 2)
-    ]
-    assert found == [False, True]
+    request[name] = request.pop("max_tokens")
+    captures = [answer("all", "stop", orjson.dumps(request), content="High."), *CAPTURES[1:]]
+    found = asked_of(Told(without("max_tokens")), captures)
+    assert any(f"at {name} is never built" in line for line in found) is is_found
 
 
 def test_a_path_that_is_none_of_the_endpoints_is_a_problem() -> None:
@@ -560,6 +560,47 @@ def test_what_recorded_requests_show_is_built(
 ) -> None:
     found = asked_of(plugin, [*TIDE, *recorded])
     assert any(message in line for line in found), found
+
+
+NAMED_BY_TOOL = [
+    {key: value for key, value in turn.items() if key != "tool_call_id"} | {"of": "tide"}
+    if turn["role"] == "tool"
+    else turn
+    for turn in orjson.loads(RECORDED)["messages"]
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "recorded", "message"),
+    [
+        (lambda body: body["messages"].reverse(), {}, "request.messages: 'Kelp is brown.' stands after 'Is it green?'"),
+        (renamed("top_p", "top_k"), {},
+            "request.top_p: is at top_k, which is the name of top_k"),
+        (lambda body: None, {"top_p": 40}, "request.top_p: is at top_p, where a recorded request has 40"),
+        (lambda body: None, {"max_tokens": 0.5}, "request.max_tokens: is at max_tokens, where a recorded request has 0.5"),
+        (lambda body: None, {"messages": NAMED_BY_TOOL},
+            "request.messages[5]: it does not name its tool, as recorded results do"),
+        (renamed("reasoning_content", "musing", role="assistant"), {},
+            "request.messages[4].reasoning: goes back as musing, comes as reasoning_content"),
+    ],
+)  # fmt: skip
+def test_what_is_built_fits_what_is_recorded(
+    change: Callable[[dict[str, Any]], object], recorded: dict[str, Any], message: str
+) -> None:
+    captures = [recorded_with("more", **recorded), *TIDE]
+    found = [asked_of(plugin, captures) for plugin in (Told(change), Told(of_results(of="cut_kelp")))]
+    assert any(message in line for line in found[0]), found
+    assert "musing" in message or "is at" in message or not any(message in line for line in found[1])
+
+
+def test_what_no_recorded_request_has_is_told() -> None:
+    registry = Registry(installed=[])
+    registry.register(Told(), "told")
+    (said,) = [one for one in unproven(registry.mapper("told"), TIDE) if one.startswith("in a request: ")]
+    assert "presence_penalty" in said
+    assert "in a request: all of it" in unproven(registry.mapper("told"), [])
+    assert "reasoning_effort" in said
+    assert not {"seed", "reasoning", "tools.parameters"} & {*said.split(": ")[1].split(", ")}
 
 
 @pytest.mark.parametrize(

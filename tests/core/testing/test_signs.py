@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
+import attrs
 import orjson
 import pytest
 
@@ -138,8 +139,6 @@ class Fern(TableDialect):
     def failure(self, status: int | None, event: dict[str, Any]) -> ErrorInfo:
         slug, why = event["fault"].get("slug"), event["fault"].get("why")
         kind = self.more.get(slug) or self.kinds.get(slug) or classify(status, why, (slug,))
-        if status is None and slug in self.more.get("otherwise", {}):
-            kind = self.more["otherwise"][slug]
         is_passing = kind in (ErrorKind.RATE_LIMIT, ErrorKind.SERVER)
         return ErrorInfo(kind, why[: self.more.get("letters", 999)], is_passing, status, slug, event)
 
@@ -263,7 +262,6 @@ def test_a_duration_of_0_may_be_refused() -> None:
             "it is not counted in usage.completion_tokens"),
         (Fern(letters=8), "the message 'Too many' is not a text of the payload"),
         (Fern(busy=ErrorKind.INVALID_REQUEST), "HTTP 429 is read as invalid_request"),
-        (Fern(otherwise={"busy": ErrorKind.SERVER}), "server in a stream, and rate_limit as the body of an HTTP error"),
     ],
 )  # fmt: skip
 def test_a_mistake_that_recordings_show_is_found(plugin: Fern, message: str) -> None:
@@ -420,3 +418,23 @@ def test_a_lost_number_of_a_call_has_its_cure(plugin: Any, is_named: bool) -> No
     capture = Capture("dug", Path("dug"), body)
     found = [one.line for one in check_capture(registry.mapper("limpet"), capture, checks=["nothing lost"])]
     assert any("take_tool_call keeps a number" in line for line in found) is is_named, found
+
+
+class Heeds(Fern):
+    """It reads whether a failure may pass."""
+
+    def failure(self, status: int | None, event: dict[str, Any]) -> ErrorInfo:
+        fault = event["fault"]
+        is_passing = fault.get("can_retry", False) or fault.get("advice") == "retry"
+        return attrs.evolve(super().failure(status, event), retryable=is_passing)
+
+
+@pytest.mark.parametrize("sign", [{"can_retry": True}, {"advice": "retry"}])
+@pytest.mark.parametrize(("plugin", "is_found"), [(Fern(), True), (Heeds(), False)])
+def test_a_sign_of_a_failure_that_passes_is_read(plugin: Fern, is_found: bool, sign: dict[str, Any]) -> None:
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, "fern")
+    one = body("busy", status=429, fault={**BUSY["fault"], **sign})
+    found = check_capture(registry.mapper("fern"), one, checks=["failures are errors"])
+    message = "it says whether to try again, and changes nothing"
+    assert [problem.message for problem in found] == [message] * is_found

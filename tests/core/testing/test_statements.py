@@ -207,7 +207,7 @@ def test_without_a_response_no_fact_agrees() -> None:
         (b'{"choices":[{"text":7}]}', '"choices": "text": must be a string or null'),
         (b'{"choices":[{"usage":{}}]}', '"choices": "usage": unknown; it may be text, reasoning'),
         (b'{"calls":{}}', '"calls": must be a list of calls'),
-        (b'{"calls":[{"tool":"x"}]}', '"calls": a call is an object of id, name, arguments'),
+        (b'{"calls":[{"tool":"x"}]}', '"calls": a call must be an object of id, name, arguments'),
     ],
 )
 def test_a_statement_with_a_mistake_is_named(tmp_path: Path, statement: bytes, message: str) -> None:
