@@ -233,10 +233,8 @@ def take_strings(container: dict[str, Any], key: str) -> list[str]:
 def take_same(container: dict[str, Any], key: str, known: Any) -> bool:
     """Take the value under *key* if it equals *known*, or is ``null``. Return whether it is gone."""
     value = container.get(key)
-    if value is None or (
-        value == known
-        and (same_json(value, known) if type(value) in _CONTAINER_TYPES else type(value) is type(known))
-    ):
+    is_equal = value == known and type(value) is type(known)
+    if value is None or (is_equal and (type(value) not in _CONTAINER_TYPES or same_json(value, known))):
         container.pop(key, None)
         return True
     return False
@@ -661,7 +659,7 @@ def _is_json(text: str) -> bool:
 
 _ABSENT: Final = Provenance.ABSENT  # members of an enum are slow to look up
 _ZERO: Final = timedelta(0)
-_NO_COUNTS: Final = (None,) * 5
+_NO_REPORT: Final = (None,) * 6 + (UsageDetails.EMPTY,)
 _SEVERITIES: Final = tuple(ContentFilterSeverity)
 
 
@@ -876,12 +874,8 @@ class MappingState(AnswerDraft):
         details: UsageDetails = UsageDetails.EMPTY,
     ) -> UsageInfo | None:
         """Return the counts of a report, or ``None`` if it has none at all. A missing count is 0 and noted as absent."""
-        counts = (prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens)
-        if (
-            cost is None
-            and counts == _NO_COUNTS
-            and (details is UsageDetails.EMPTY or details == UsageDetails.EMPTY)
-        ):
+        other_counts = cached_tokens, reasoning_tokens, cache_write_tokens
+        if (prompt_tokens, completion_tokens, *other_counts, cost, details) == _NO_REPORT:
             return None
         provenance = self.provenance
         if prompt_tokens is None:
@@ -892,8 +886,7 @@ class MappingState(AnswerDraft):
             completion_tokens, provenance["usage.completion_tokens"] = 0, _ABSENT
         else:
             provenance.pop("usage.completion_tokens", None)
-        counts = prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, cache_write_tokens
-        return usage_of(counts, cost, details)
+        return usage_of((prompt_tokens, completion_tokens, *other_counts), cost, details)
 
     def report(self, usage: UsageInfo) -> None:
         """Take a usage report. A later report replaces an earlier one, field by field."""
@@ -1070,9 +1063,6 @@ def _time_of(seconds: float) -> datetime | None:
 # When an answer began and what it cost, in the forms in which services send times and amounts.
 
 
-_TICK_POWER: Final = -10  # as a power of ten
-
-
 _MOST_MONEY: Final = 10**22  # a million million dollars in ticks
 
 
@@ -1090,7 +1080,7 @@ def look_at_cost(usage: dict[str, Any], currency: str | None = None) -> Cost | N
             Such a number is then not a cost.
     """
     if "cost_in_usd_ticks" in usage:
-        return _money(usage, "cost_in_usd_ticks", _TICK_POWER)
+        return _money(usage, "cost_in_usd_ticks", power=-10)
     if "cost_details" in usage or "is_byok" in usage:
         fee, details = _money(usage, "cost"), usage.get("cost_details")
         if usage.get("is_byok") is True and type(details) is dict:
