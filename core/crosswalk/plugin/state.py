@@ -1001,7 +1001,7 @@ class MappingState(AnswerDraft):
         Raises:
             WireTypeError: index, id or name has another type.
         """
-        said_index = take_integer(wire, index) if isinstance(index, str) else index
+        said_index = take_integer(wire, index) if index in wire else None if isinstance(index, str) else index
         holder = wire if function is None else function
         said_id, said_name = wire.get(id), holder.get(name)
         if type(said_id) is type(said_name) is str:  # of any whole call

@@ -103,13 +103,13 @@ def test_what_has_ended_is_what_the_constructor_makes(word: Any, choice: int) ->
 def test_a_text_delta_is_what_the_constructor_makes() -> None:
     """The shortcut skips the checks and nothing else."""
     extensions = FrozenObject({"a": 1})
-    assert unfolded(text_delta(3, "x", None, None, 1, extensions)) == unfolded(
+    assert unfolded(text_delta(3, "content_delta", "x", 1, extensions)) == unfolded(
         ResponseDelta(3, content_delta="x", choice=1, extensions=extensions)
     )
-    assert unfolded(text_delta(3, None, "x", None, 0, EMPTY_OBJECT)) == unfolded(
+    assert unfolded(text_delta(3, "reasoning_delta", "x", 0, EMPTY_OBJECT)) == unfolded(
         ResponseDelta(3, reasoning_delta="x")
     )
-    made = text_delta(3, None, None, arguments_delta(2, "x"), 0, EMPTY_OBJECT)
+    made = text_delta(3, "tool_call_delta", arguments_delta(2, "x"), 0, EMPTY_OBJECT)
     assert unfolded(made) == unfolded(ResponseDelta(3, tool_call_delta=ToolCallDelta(2, None, None, "x")))
     assert made.tool_call_delta is not None
     for one in (made, made.tool_call_delta):

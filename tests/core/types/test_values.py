@@ -197,7 +197,7 @@ def test_a_value_made_unchecked_has_defaults() -> None:
 
 def test_a_delta_of_one_text_is_like_any_other() -> None:
     """It holds no field that it does not need."""
-    made, delta = text_delta(3, "x", None, None, 0, FrozenObject()), ResponseDelta(3, content_delta="x")
+    made, delta = text_delta(3, "content_delta", "x", 0, FrozenObject()), ResponseDelta(3, content_delta="x")
     assert unfolded(made) == unfolded(delta)
     for again in (copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made)), attrs.evolve(made)):
         assert again == delta
