@@ -153,6 +153,20 @@ def test_one_that_answers_itself(server: ReplayServer, service_of: Make, way: Wa
     assert not server.requests
 
 
+def test_its_own_answer_has_no_events_of_a_server(server: ReplayServer, service_of: Make) -> None:
+    def middleware(_: ChatRequest) -> Steps:
+        yield made("Mine.")
+
+    async def use(service: LLMService) -> EventStream:
+        stream = service.stream(ASK)
+        async for _ in stream:
+            assert stream.take_frames() == []
+        return stream
+
+    stream = run(service_of(server, middleware=[middleware]), use)
+    assert (stream.response.text, stream.sent, stream.take_frames()) == ("Mine.", None, [])
+
+
 @ways
 def test_one_that_answers_with_an_error(
     server: ReplayServer, service_of: Make, way: Way, answer: Answer
