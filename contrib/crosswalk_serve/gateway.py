@@ -308,11 +308,11 @@ class StoredConversation:
         Raises:
             ValueError, LookupError, TypeError: another version has kept it in another form.
         """
-        document: dict[str, Any] = orjson.loads(stored_bytes)
+        document: dict[str, Any] = load_json(stored_bytes)
         turns = tuple(
-            from_json(orjson.dumps(turn["response"]), ChatResponse)
+            from_json(dump_json(turn["response"]), ChatResponse)
             if "response" in turn
-            else from_json(orjson.dumps(turn["message"]), ChatMessage)
+            else from_json(dump_json(turn["message"]), ChatMessage)
             for turn in document["turns"]
         )
         items = tuple({**item, "id": item["id"]} for item in load_json(document["items"].encode()))
