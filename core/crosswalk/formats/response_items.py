@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -722,8 +723,12 @@ def _part_told(part: Event, list_name: str) -> Iterator[Event]:
 
 
 _APPROVAL: Final = "mcp_approval_request"
+MADE_UP_ID: Final = re.compile(r"[a-z]+_[0-9a-f]{12}5[0-9a-f]{3}[89ab][0-9a-f]{15}")
+"""The id of an item that Crosswalk has made up: see :class:`crosswalk.formats.responses.ResponsesWriter`."""
 _LABELS: Final = frozenset(("type", "id", "status"))
 """The fields of an item that says nothing itself: it names one that the server keeps, such as an image."""
+_UNNAMED_TYPES: Final = (None, "item_reference", "reasoning", "compaction")
+"""The types of items that name nothing by their ids, or that servers get only from their own answers."""
 _NAME_PLACES: Final = (("container_id",), ("environment", "container_id"), ("approval_request_id",))
 """The places in an input item that name what the server keeps."""
 
@@ -737,8 +742,8 @@ def names_in(given: Any) -> Iterator[tuple[str, str]]:
     own_ids = {item.get("id") for item in items if item.get("type") == _APPROVAL}
     for number, item in enumerate(items):
         path, id = f"input[{number}]", item.get("id")
-        is_name = "type" in item and {key for key in item if item[key] is not None} <= _LABELS
-        if is_name and item["type"] not in (None, "item_reference") and isinstance(id, str):
+        is_name = "type" in item and {key for key in item if item[key] not in (None, "", [])} <= _LABELS
+        if is_name and item["type"] not in _UNNAMED_TYPES and isinstance(id, str):
             yield path, id
         for steps in _NAME_PLACES:
             named: Any = item
