@@ -437,22 +437,17 @@ class ClientRequest(ChatRequest):
             getattr(current_request, name) == getattr(original_request, name) for name in _FIELD_NAMES
         )
         earlier_http_request = http_request if is_same else _built_before(build, original_request)
-        earlier_adaptations = {(one.field, one.reason) for one in earlier_http_request.adaptations}
-        new_adaptations = [
-            one for one in http_request.adaptations if (one.field, one.reason) not in earlier_adaptations
-        ]
+        earlier = {(one.field, one.reason) for one in earlier_http_request.adaptations}
+        new_adaptations = [one for one in http_request.adaptations if (one.field, one.reason) not in earlier]
         placed_adaptations = self._at_client(altered(http_request, adaptations=new_adaptations)).adaptations
         # The client's items hold what has been left out since, even if the written ones are the same without it.
-        shortened_lists = {
-            one.field.partition("[")[0]
-            for one in placed_adaptations
-            if one.kind is AdaptationKind.DROPPED and "[" in one.field
-        }
+        drops = (one.field for one in placed_adaptations if one.kind is AdaptationKind.DROPPED)
+        lessened_names = {place.partition("[")[0] for place in drops}
         body = {name: value for name, value in self.said.items() if name not in _PLUGIN_FIELDS}
         written_names: set[str] = set()
         for name in {**earlier_http_request.body, **http_request.body}:
             value, old_value = http_request.body.get(name), earlier_http_request.body.get(name)
-            if name not in _PLUGIN_FIELDS and value == old_value and name not in shortened_lists:
+            if name not in _PLUGIN_FIELDS and value == old_value and name not in lessened_names:
                 continue
             sent_value = body.get(name)
             for sent_name in [*body]:
@@ -462,7 +457,7 @@ class ClientRequest(ChatRequest):
                 body[name] = {**self.said[name], **value}
             elif value is not None:
                 # Then the client's items are not the server's.
-                is_built = bool(self.known or self.notes) or name in shortened_lists
+                is_built = bool(self.known or self.notes) or name in lessened_names
                 body[name] = value if is_built else _patched(sent_value, old_value, value)
                 written_names |= {name} if body[name] is value else set()
         for name in _FIELD_NAMES:
