@@ -107,16 +107,24 @@ class Ask:
         gateway: the state that all requests share.
         form: the clients' form.
         conversations: the conversations that requests may continue, or ``None`` for those of the gateway.
+        exchange_type: what answers each of them.
     """
 
-    def __init__(self, gateway: Gateway, form: WireForm, conversations: Conversations | None = None) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        form: WireForm,
+        conversations: Conversations | None = None,
+        exchange_type: type[GatewayExchange] | None = None,
+    ) -> None:
         self._gateway = gateway
+        self._exchange_type = exchange_type or GatewayExchange
         self._form = form
         self._conversations = gateway.conversations if conversations is None else conversations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        exchange = GatewayExchange(self._gateway, self._form, self._conversations, scope, receive, send)
+        exchange = self._exchange_type(self._gateway, self._form, self._conversations, scope, receive, send)
         try:
             with self._gateway.slot():
                 await exchange.run()
@@ -201,6 +209,11 @@ class GatewayExchange(Exchange):
             if on_whole_way is None:
                 return None
             request = on_whole_way
+        await self._ask_server(request, interruptible)
+
+    async def _ask_server(self, request: ChatRequest, interruptible: Interruptible) -> None:
+        """Answer the client with the answer to *request*."""
+        gateway, headers = self._gateway, first_headers(self._request)
         service, route, incoming = self._service, self._route, self._incoming
         assert service is not None, "one of the two ways has led to it"
         assert route is not None, "likewise"
