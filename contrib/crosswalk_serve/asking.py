@@ -17,7 +17,7 @@ from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.formats.reading import ClientRequest
 from crosswalk.formats.writing import source_form
-from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
+from crosswalk.service import Adaptation, ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.endpoint import is_paid, is_unstarted
 from crosswalk.service.setup import PreparedRequest
 from crosswalk.types import ChatMessage, ChatResponse, Segment, StreamEventType
@@ -518,8 +518,9 @@ class GatewayExchange(Exchange):
         if sent is not None and not self._is_mixed and is_native(self._incoming, sent):
             large = self._gateway.config.responses.bytes * _LARGE_SHARE
             return Relay(self._incoming, sent, words, large)
-        model = None if sent is None else sent.model
-        return StreamWriter(self._incoming, lambda: events.head, self.reply.id, model, self._seal, words)
+        model, adaptations = (None, ()) if sent is None else (sent.model, sent.adaptations)
+        about = (self.reply.id, model, self._seal, words, [Adaptation(**one) for one in adaptations])
+        return StreamWriter(self._incoming, lambda: events.head, *about)
 
     @property
     def _is_mixed(self) -> bool:

@@ -523,6 +523,7 @@ def wants_of(body: Fields) -> Wants:
     Raises:
         FieldError: it continues two conversations.
     """
+    RESPONSES.check_types(body)
     store, background = body.is_flag("store"), body.is_flag("background")
     previous, user = body.is_text("previous_response_id"), body.is_text("user")
     if previous is not None and body.look("conversation") is not None:

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from openai.types.responses import Response
 
-from contrib_serve import ABOUT, USAGE, Live, asking, config_of, live, says
+from contrib_serve import ABOUT, USAGE, Live, asking, config_of, live, says, streams
 from converting import EVENTS
 from crosswalk.convert import WireForm
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -1110,3 +1110,56 @@ def test_a_gateway_without_a_store_adds_to_what_is_included(upstream: ReplayServ
     talk(upstream, "openai_responses", *bodies, more="responses: {entries: 0}\n", also="quick: gpt-4o")
     included = [request.json().get("include") for request in upstream.requests]
     assert included == [["file_search_call.results", *ENCRYPTED], None]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_repeats_no_option_that_its_server_has_not_got(
+    upstream: ReplayServer, stream: bool
+) -> None:
+    upstream.add(streams("Hello") if stream else says("Hello"))
+    left_out = {
+        "truncation": "auto",
+        "max_tool_calls": 2,
+        "service_tier": "zz",
+        "tool_choice": {"type": "zz"},
+    }
+    kept = {"metadata": {"a": "b"}, "temperature": 0.5}
+    (answer,) = talk(
+        upstream, "openai", ("alice", "responses", {**RESPONSES, **left_out, **kept, "stream": stream})
+    )
+    assert answer.status_code == 200, answer.text
+    events = [orjson.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+    for body in [event["response"] for event in events if "response" in event] or [answer.json()]:
+        Response.model_validate(body, strict=True)
+        repeated = {
+            "truncation": "disabled",
+            "max_tool_calls": None,
+            "service_tier": "default",
+            "tool_choice": "auto",
+        }
+        assert {name: body[name] for name in (*repeated, *kept)} == {**repeated, **kept}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "place", "expected"),
+    [
+        ("metadata", "s", "metadata", "must be an object, not string"),
+        ("metadata", {"a": 5}, "metadata.a", "must be a string, not number"),
+        ("top_logprobs", "s", "top_logprobs", "must be a whole number, not string"),
+        ("max_tool_calls", True, "max_tool_calls", "must be a whole number, not boolean"),
+        ("safety_identifier", 5, "safety_identifier", "must be a string, not number"),
+        ("prompt_cache_key", [1], "prompt_cache_key", "must be a string, not array"),
+        ("service_tier", ["x"], "service_tier", "must be a string, not array"),
+        ("truncation", {}, "truncation", "must be a string, not object"),
+        ("tool_choice", 5, "tool_choice", "must be a string or an object, not number"),
+    ],
+)
+@pytest.mark.parametrize("provider", ["vllm", "openai_responses"])
+def test_an_option_of_another_type_is_refused(
+    upstream: ReplayServer, provider: str, name: str, value: Any, place: str, expected: str
+) -> None:
+    (answer,) = talk(upstream, provider, ("alice", "responses", {**RESPONSES, name: value}))
+    error = answer.json()["error"]
+    assert (answer.status_code, error["param"]) == (400, place)
+    assert error["message"] == f"{place}: {expected}"
+    assert not upstream.requests
