@@ -526,7 +526,7 @@ class ClientRequest(ChatRequest):
         row = self._row(unread)
         label = target.label if target else "the API"
         if row is None:
-            reason = f"it is not in the table of {self.form.label} yet"
+            reason = f"it is no known field of {self.form.label}"
             yield Adaptation.dropped(unread.path, reason, asked=unread.value, refuses=True)
         elif row.kind is not PlaceKind.LINK and not (
             row.place and PLACES[row.place].is_neutral(unread.value)
