@@ -33,6 +33,7 @@ from crosswalk.service import (
     ids_in,
     item_ids,
     kept_ids,
+    may_name,
     seals_in,
 )
 from crosswalk.service.endpoint import Route as EndpointRoute, where
@@ -625,6 +626,9 @@ _LISTED: Final = re.compile(r"item_\d+_(.+)", re.DOTALL)
 """An id that the gateway makes up for an input item, with the id of the response."""
 _UNKNOWN_MESSAGE: Final = "this key has not received it from the server of this model, or that is long ago"
 
+_UNGIVEN_PATHS: Final = ("prompt", "cachedContent")
+_UNGIVEN_MESSAGE: Final = "no answer gives it, so this gateway cannot tell to whom it belongs"
+
 
 class KeptState:
     """The ids and items that each key has received, so that no key can continue the state of another key or server.
@@ -825,7 +829,7 @@ def _unknown_name(path: str, id: str) -> BadRequestError:
     """Return the refusal of the *id* at *path* of what nobody keeps. That of an item has the API's words and status."""
     if _ITEM.fullmatch(path):
         return BadRequestError(f"Item with id {id!r:.80} not found: {_UNKNOWN_MESSAGE}", path, status=404)
-    return BadRequestError(_UNKNOWN_MESSAGE, path)
+    return BadRequestError(_UNGIVEN_MESSAGE if path in _UNGIVEN_PATHS else _UNKNOWN_MESSAGE, path)
 
 
 def _note_name(owner: str | None, id: str) -> str:
@@ -854,8 +858,14 @@ def _sent_item(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kept_names(incoming: Incoming) -> Iterator[tuple[str, str]]:
-    """Return the path and the id of each name in *incoming* of something that a server keeps."""
+    """Return the path and the id of each name in *incoming* of something that a server keeps.
+
+    Raises:
+        BadRequestError: a value there has not the form of a name.
+    """
     for path, value in incoming.state.items():
+        if not may_name(value):
+            raise BadRequestError("must be an id, or an object whose ids are strings", path)
         yield from ((path, id) for id in ids_in(value))
     if incoming.form is WireForm.OPENAI_RESPONSES:
         yield from names_in(incoming.request.said.get("input"))

@@ -168,6 +168,7 @@ if TYPE_CHECKING:
         ids_in as ids_in,
         item_ids as item_ids,
         kept_ids as kept_ids,
+        may_name as may_name,
         seals_in as seals_in,
     )
     from crosswalk.service.sync import (
@@ -246,7 +247,7 @@ else:
             "crosswalk.service.service": "CallOptions JSONOptions LLMService RetriedJSONOptions",
             "crosswalk.service.setup": (
                 "Call KEPT_FIELDS Middleware Observation Observer RequestPlan at_another_address ids_in "
-                "item_ids kept_ids seals_in"
+                "item_ids kept_ids may_name seals_in"
             ),
             "crosswalk.service.sync": "SyncEventStream SyncLLMService",
             "crosswalk.service.turns": (

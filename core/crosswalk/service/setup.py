@@ -338,6 +338,13 @@ def ids_in(value: Any) -> Iterator[str]:
             yield id
 
 
+def may_name(value: Any) -> bool:
+    """Whether *value* has the form of what names something that a server keeps: a text, or an object with texts as ids."""
+    return isinstance(value, str) or (
+        isinstance(value, Mapping) and all(isinstance(value.get(name), str | None) for name in _ID_FIELDS)
+    )
+
+
 def kept_ids(answer: ChatResponse) -> Iterator[str]:
     """Return the ids of what the server of *answer* keeps with it."""
     extensions = answer.metadata.extensions

@@ -1112,6 +1112,23 @@ def test_a_gateway_without_a_store_adds_to_what_is_included(upstream: ReplayServ
     assert included == [["file_search_call.results", *ENCRYPTED], None]
 
 
+@pytest.mark.parametrize(
+    ("path", "name", "value"),
+    [
+        *(("responses", "conversation", value) for value in (5, ["kept"], {"id": ["kept"]}, {"id": 5}, True)),
+        ("responses", "prompt", 5),
+        *(("messages", "thread", value) for value in (5, [], {"type": "continue", "previous_message_id": 5})),
+        ("messages", "container", {"id": ["kept"]}),
+    ],
+)
+def test_state_that_is_no_name_is_refused(upstream: ReplayServer, path: str, name: str, value: Any) -> None:
+    provider, body = {"responses": ("openai_responses", RESPONSES), "messages": ("anthropic", MESSAGES)}[path]
+    (answer,) = talk(upstream, provider, ("alice", path, {**body, name: value}))
+    assert answer.status_code == 400
+    assert "must be an id, or an object whose ids are strings" in answer.json()["error"]["message"]
+    assert not upstream.requests
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_repeats_no_option_that_its_server_has_not_got(
     upstream: ReplayServer, stream: bool
@@ -1163,3 +1180,10 @@ def test_an_option_of_another_type_is_refused(
     assert (answer.status_code, error["param"]) == (400, place)
     assert error["message"] == f"{place}: {expected}"
     assert not upstream.requests
+
+
+@pytest.mark.parametrize("place", ["prompt", "conversation"])
+def test_a_refusal_says_why_nothing_can_be_named(upstream: ReplayServer, place: str) -> None:
+    (answer,) = talk(upstream, "openai_responses", ("alice", "responses", {**RESPONSES, place: {"id": "x"}}))
+    reasons = {"prompt": "no answer gives it", "conversation": "this key has not received it"}
+    assert reasons[place] in answer.json()["error"]["message"]
