@@ -21,16 +21,6 @@ from crosswalk_serve.server import GuardedSocket
 CREATE = {"type": "response.create", "model": "tiny", "input": "Hi", "store": False}
 
 
-RESPONSE = {
-    "id": "resp_1",
-    "object": "response",
-    "created_at": 1,
-    "status": "completed",
-    "model": "m",
-    "output": [],
-}
-
-
 def socket_to(gateway: Live, **headers: str) -> ClientConnection:
     """A connection to the page of *gateway*."""
     url = f"ws://127.0.0.1:{gateway.port}/v1/responses"
