@@ -22,7 +22,15 @@ from crosswalk.convert import (
 )
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.formats.writing import form_of_body, pieces_of, response_error, source_form
-from crosswalk.service import EventStream, Incoming, Sent, message_of
+from crosswalk.service import (
+    Adaptation,
+    AdaptationKind,
+    EventStream,
+    Incoming,
+    Sent,
+    adaptations_of,
+    message_of,
+)
 from crosswalk.types import (
     CallKind,
     ChatResponse,
@@ -154,7 +162,7 @@ def native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | 
 
 def _converted(incoming: Incoming, response: ChatResponse, seal: Segment | None) -> Written:
     """Return *response* in the client's format with its *seal*."""
-    options = options_of(incoming)
+    options = options_of(incoming, adaptations_of(response))
     conversion = convert(response, incoming.form, request=options)
     if seal is None:
         return Written(conversion.value, conversion.status, conversion.report.losses)
@@ -215,9 +223,14 @@ def name_in_namespaces(items: Iterable[dict[str, Any]], incoming: Incoming) -> N
             item.setdefault("namespace", namespace)
 
 
-def options_of(incoming: Incoming) -> dict[str, Any]:
-    """The options that the answer repeats; the gateway stores an answer of Responses unless it is told not to."""
-    return {**incoming.request.said, "store": incoming.wants.store is not False}
+def options_of(incoming: Incoming, adaptations: Iterable[Adaptation]) -> dict[str, Any]:
+    """The options that the answer repeats; the gateway stores an answer of Responses unless it is told not to.
+
+    Those that the *adaptations* leave out of the request to the server are not among them.
+    """
+    dropped_names = {one.field for one in adaptations if one.kind is AdaptationKind.DROPPED}
+    options = {name: value for name, value in incoming.request.said.items() if name not in dropped_names}
+    return {**options, "store": incoming.wants.store is not False}
 
 
 def prompt_of(incoming: Incoming) -> str:
@@ -604,6 +617,7 @@ class StreamWriter:
         server_model: the server's name for the model.
         seal: gives the seal of the complete answer.
         words: the client's words, see :func:`words_for`.
+        adaptations: those of the request to the server.
 
     Attributes:
         losses: what the form could not say of the answer, once the stream has ended.
@@ -619,6 +633,7 @@ class StreamWriter:
         server_model: str | None = None,
         seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
         words: Mapping[str, str] = _OPENAI,
+        adaptations: Iterable[Adaptation] = (),
     ) -> None:
         self._words = words if incoming.form is WireForm.OPENAI_RESPONSES else {}
         self._incoming, self._token, self._seal, self._server_model = incoming, token, seal, server_model
@@ -630,7 +645,7 @@ class StreamWriter:
         self._converter = StreamConverter(
             incoming.form,
             lambda: addressed(incoming, head(), token, server_model),
-            request=options_of(incoming),
+            request=options_of(incoming, adaptations),
         )
         self._shows_usage = incoming.wants.include_usage or incoming.form not in _USAGE_ON_REQUEST_FORMS
         self._prompt = prompt_of(incoming) if incoming.wants.echo else ""

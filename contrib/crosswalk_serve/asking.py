@@ -17,7 +17,7 @@ from crosswalk.convert import ConversionError, DangerousLossError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.formats.reading import ClientRequest
 from crosswalk.formats.writing import source_form
-from crosswalk.service import ChatRequest, EventStream, LLMService, UnsupportedRequestError
+from crosswalk.service import Adaptation, ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.endpoint import is_paid, is_unstarted
 from crosswalk.service.setup import PreparedRequest
 from crosswalk.types import ChatMessage, ChatResponse, Segment, StreamEventType
@@ -107,16 +107,24 @@ class Ask:
         gateway: the state that all requests share.
         form: the clients' form.
         conversations: the conversations that requests may continue, or ``None`` for those of the gateway.
+        exchange_type: what answers each of them.
     """
 
-    def __init__(self, gateway: Gateway, form: WireForm, conversations: Conversations | None = None) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        form: WireForm,
+        conversations: Conversations | None = None,
+        exchange_type: type[GatewayExchange] | None = None,
+    ) -> None:
         self._gateway = gateway
+        self._exchange_type = exchange_type or GatewayExchange
         self._form = form
         self._conversations = gateway.conversations if conversations is None else conversations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        exchange = GatewayExchange(self._gateway, self._form, self._conversations, scope, receive, send)
+        exchange = self._exchange_type(self._gateway, self._form, self._conversations, scope, receive, send)
         try:
             with self._gateway.slot():
                 await exchange.run()
@@ -201,6 +209,11 @@ class GatewayExchange(Exchange):
             if on_whole_way is None:
                 return None
             request = on_whole_way
+        await self._ask_server(request, interruptible)
+
+    async def _ask_server(self, request: ChatRequest, interruptible: Interruptible) -> None:
+        """Answer the client with the answer to *request*."""
+        gateway, headers = self._gateway, first_headers(self._request)
         service, route, incoming = self._service, self._route, self._incoming
         assert service is not None, "one of the two ways has led to it"
         assert route is not None, "likewise"
@@ -505,8 +518,9 @@ class GatewayExchange(Exchange):
         if sent is not None and not self._is_mixed and is_native(self._incoming, sent):
             large = self._gateway.config.responses.bytes * _LARGE_SHARE
             return Relay(self._incoming, sent, words, large)
-        model = None if sent is None else sent.model
-        return StreamWriter(self._incoming, lambda: events.head, self.reply.id, model, self._seal, words)
+        model, adaptations = (None, ()) if sent is None else (sent.model, sent.adaptations)
+        about = (self.reply.id, model, self._seal, words, [Adaptation(**one) for one in adaptations])
+        return StreamWriter(self._incoming, lambda: events.head, *about)
 
     @property
     def _is_mixed(self) -> bool:

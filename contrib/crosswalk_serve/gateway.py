@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from hashlib import sha256
 from operator import is_not
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -22,7 +23,7 @@ from starlette.responses import Response
 from crosswalk import from_json, to_json
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind
-from crosswalk.formats.response_items import approval_ids, names_in, told_again
+from crosswalk.formats.response_items import MADE_UP_ID, approval_ids, names_in, told_again
 from crosswalk.service import (
     KEPT_FIELDS,
     Call,
@@ -30,8 +31,10 @@ from crosswalk.service import (
     Observer,
     at_another_address,
     ids_in,
+    item_ids,
     kept_ids,
-    reasoning_ids,
+    may_name,
+    seals_in,
 )
 from crosswalk.service.endpoint import Route as EndpointRoute, where
 from crosswalk.text import clean_message
@@ -308,11 +311,11 @@ class StoredConversation:
         Raises:
             ValueError, LookupError, TypeError: another version has kept it in another form.
         """
-        document: dict[str, Any] = orjson.loads(stored_bytes)
+        document: dict[str, Any] = load_json(stored_bytes)
         turns = tuple(
-            from_json(orjson.dumps(turn["response"]), ChatResponse)
+            from_json(dump_json(turn["response"]), ChatResponse)
             if "response" in turn
-            else from_json(orjson.dumps(turn["message"]), ChatMessage)
+            else from_json(dump_json(turn["message"]), ChatMessage)
             for turn in document["turns"]
         )
         items = tuple({**item, "id": item["id"]} for item in load_json(document["items"].encode()))
@@ -623,6 +626,9 @@ _LISTED: Final = re.compile(r"item_\d+_(.+)", re.DOTALL)
 """An id that the gateway makes up for an input item, with the id of the response."""
 _UNKNOWN_MESSAGE: Final = "this key has not received it from the server of this model, or that is long ago"
 
+_UNGIVEN_PATHS: Final = ("prompt", "cachedContent")
+_UNGIVEN_MESSAGE: Final = "no answer gives it, so this gateway cannot tell to whom it belongs"
+
 
 class KeptState:
     """The ids and items that each key has received, so that no key can continue the state of another key or server.
@@ -650,9 +656,12 @@ class KeptState:
             name_of(owner, id or response.id),
         )
         is_kept = incoming.wants.store is not False
-        for id, is_whole in reasoning_ids(response).items():
+        for id, is_whole in item_ids(response).items():
             if is_kept or is_whole:
-                await documents.put(name_of(owner, f"reasoning:{id}"), server.encode(), answer)
+                for name in (_note_name(owner, id), _any_key_name(id)):
+                    await documents.put(name, server.encode(), answer)
+        for seal in seals_in(response):
+            await documents.put(_seal_name(seal), server.encode(), answer)
         thread_ids = {response.id} if is_kept and "thread" in incoming.state else set()
         output = response.metadata.extensions.get("output")
         awaited_ids = approval_ids(output) if incoming.form is WireForm.OPENAI_RESPONSES else ()
@@ -700,13 +709,17 @@ class KeptState:
     ) -> ChatMessage | ChatResponse:
         if not isinstance(turn, ChatResponse):
             return turn
-        for id, is_whole in reasoning_ids(turn).items():
-            giving_server = await self._noted(name_of(owner, f"reasoning:{id}"))
-            # All of it in the turn is of any server as long as none is known. An id alone is of none.
-            if not (is_whole if giving_server is None else giving_server.decode() in servers):
+        givers = {await self._noted(_seal_name(seal)) for seal in seals_in(turn)}
+        for id, is_whole in item_ids(turn).items():
+            givers.add(giver := await self._noted(_note_name(owner, id)))
+            # All of it in the turn is of any server as long as none is known. An id alone is of none, nor is one made up.
+            is_anyones = is_whole and not MADE_UP_ID.fullmatch(id)
+            if giver is None and not (is_anyones and await self._noted(_any_key_name(id)) is None):
                 return at_another_address(turn)
-            if giving_server is not None:
-                giving_servers[turn.id] = giving_server.decode()
+        names = {giver.decode() for giver in givers if giver is not None}
+        if len(names) > 1 or not names <= {*servers}:
+            return at_another_address(turn)
+        giving_servers.update(dict.fromkeys((turn.id,), *names) if names else {})
         extensions = turn.metadata.extensions
         server = next(iter(servers)) if len(servers) == 1 else None
         foreign_names = [
@@ -816,7 +829,22 @@ def _unknown_name(path: str, id: str) -> BadRequestError:
     """Return the refusal of the *id* at *path* of what nobody keeps. That of an item has the API's words and status."""
     if _ITEM.fullmatch(path):
         return BadRequestError(f"Item with id {id!r:.80} not found: {_UNKNOWN_MESSAGE}", path, status=404)
-    return BadRequestError(_UNKNOWN_MESSAGE, path)
+    return BadRequestError(_UNGIVEN_MESSAGE if path in _UNGIVEN_PATHS else _UNKNOWN_MESSAGE, path)
+
+
+def _note_name(owner: str | None, id: str) -> str:
+    """Return the name under which the server is noted that gave *owner* the item *id*."""
+    return name_of(owner, f"item:{id}")
+
+
+def _any_key_name(id: str) -> str:
+    """Return the name under which it is noted that some key has received the item *id*."""
+    return f"item:{id}"
+
+
+def _seal_name(seal: str) -> str:
+    """Return the name under which the server is noted that gave *seal*. Who has a seal may bring it back, by any key."""
+    return f"seal:{sha256(seal.encode(errors='surrogatepass')).hexdigest()}"
 
 
 def _item_name(owner: str | None, id: str) -> str:
@@ -830,8 +858,14 @@ def _sent_item(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kept_names(incoming: Incoming) -> Iterator[tuple[str, str]]:
-    """Return the path and the id of each name in *incoming* of something that a server keeps."""
+    """Return the path and the id of each name in *incoming* of something that a server keeps.
+
+    Raises:
+        BadRequestError: a value there has not the form of a name.
+    """
     for path, value in incoming.state.items():
+        if not may_name(value):
+            raise BadRequestError("must be an id, or an object whose ids are strings", path)
         yield from ((path, id) for id in ids_in(value))
     if incoming.form is WireForm.OPENAI_RESPONSES:
         yield from names_in(incoming.request.said.get("input"))

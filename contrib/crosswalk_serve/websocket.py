@@ -20,6 +20,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from crosswalk.convert import StreamConverter, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind
+from crosswalk.service import ChatRequest
 from crosswalk.types import (
     ChatMessage,
     ChatResponse,
@@ -30,17 +31,17 @@ from crosswalk.types import (
     UsageInfo,
     dump_json,
 )
-from crosswalk_serve.asking import Ask
+from crosswalk_serve.answers import framed
+from crosswalk_serve.asking import Ask, GatewayExchange
 from crosswalk_serve.gateway import (
     Conversations,
     Gateway,
     StoredConversation,
     input_items,
-    refuse_lost_items,
     with_ids,
 )
-from crosswalk_serve.http import BadRequestError, Refusal, failed, id_headers, info_of
-from crosswalk_serve.requests import load_body, read_request
+from crosswalk_serve.http import BadRequestError, Interruptible, Refusal, failed, id_headers, info_of
+from crosswalk_serve.requests import load_body
 from crosswalk_serve.routing import Caller
 
 _FORM: Final = WireForm.OPENAI_RESPONSES
@@ -106,6 +107,36 @@ class _LastAnswer(Conversations):
         return await self._conversations.find(owner, id)
 
 
+class _Preparation(GatewayExchange):
+    """A request that no server is asked. It is remembered, so that the next request may continue it."""
+
+    async def _ask_server(self, request: ChatRequest, interruptible: Interruptible) -> None:
+        """Answer the client with an empty answer.
+
+        Raises:
+            BadRequestError: the request names what the gateway does not keep.
+        """
+        for path in self._incoming.without("previous_response_id").state:
+            raise BadRequestError("names what the gateway does not keep, so it is not prepared", path)
+        id, model = f"resp_{uuid4().hex}", self._incoming.request.model or "-"
+        items = with_ids(self._carried.items, input_items(self._own_input), id)
+        prepared = StoredConversation(self._carried.turns, b"", items)
+        await self._conversations.keep(self._caller.name, id, prepared, store=False)
+        empty_response = ChatResponse(
+            id=id,
+            message=ChatMessage(Role.ASSISTANT, ""),
+            finish_reason=FinishReason.STOP,
+            usage=UsageInfo.EMPTY,
+            metadata=ResponseMetadata("crosswalk", model, timedelta(0)),
+            created=datetime.now(UTC),
+            model=model,
+        )
+        converter = StreamConverter(_FORM, lambda: empty_response, request=self._incoming.request.said)
+        end_delta = ResponseDelta(finish_reason=FinishReason.STOP)
+        events = (*converter.feed(end_delta), *converter.finish(empty_response))
+        await self.reply.whole(b"".join(framed(_FORM, event, dump_json(event)) for event in events), 200)
+
+
 class _Connection:
     """One connection. While it answers a message, another one may wait."""
 
@@ -115,6 +146,7 @@ class _Connection:
         self._caller = caller
         self._conversations = _LastAnswer(gateway.conversations)
         self._ask = Ask(gateway, _FORM, self._conversations)
+        self._prepare = Ask(gateway, _FORM, self._conversations, _Preparation)
         self._waiting_message: bytes | None = None
         self._has_left = False
 
@@ -144,50 +176,10 @@ class _Connection:
                 raise BadRequestError("expected 'response.create'", "type")
             wants_answer = fields.pop("generate", None) is not False
             body = dump_json({**fields, "stream": True})
-            if not wants_answer:
-                await self._prepare(body)
-            else:
-                await self._ask(self._scope(), _Request(body, self).receive, _Reply(self).send)
-        except Refusal as refusal:
-            await self._refuse(refusal.info)
+            ask = self._ask if wants_answer else self._prepare
+            await ask(self._scope(), _Request(body, self).receive, _Reply(self).send)
         except BadRequestError as error:
             await self._refuse(info_of(error))
-
-    async def _prepare(self, body: bytes) -> None:
-        """Remember the request in *body* without asking a server, so that the next request may continue it.
-
-        Raises:
-            BadRequestError: it is not a valid request, or names what the gateway does not keep.
-            Refusal: there is no such model, or no such previous answer.
-        """
-        incoming = read_request(_FORM, body).without("previous_response_id")
-        owner, model = self._caller.name, incoming.request.model
-        self._gateway.route(self._caller, model)
-        kept_state = self._gateway.kept_state
-        incoming, own_input = await kept_state.with_items(owner, incoming, self._conversations)
-        refuse_lost_items(incoming)
-        for path in incoming.state:
-            if path.startswith("input["):
-                raise BadRequestError("names what the gateway does not keep, so it is not prepared", path)
-        earlier = await self._conversations.before(owner, incoming.wants.previous_response_id)
-        own_turns = incoming.request.messages[incoming.request.instruction_count :]
-        id = f"resp_{uuid4().hex}"
-        items = with_ids(earlier.items, input_items(own_input), id)
-        prepared = StoredConversation((*earlier.turns, *own_turns), b"", items)
-        await self._conversations.keep(owner, id, prepared, store=False)
-        empty_response = ChatResponse(
-            id=id,
-            message=ChatMessage(Role.ASSISTANT, ""),
-            finish_reason=FinishReason.STOP,
-            usage=UsageInfo.EMPTY,
-            metadata=ResponseMetadata("crosswalk", model or "-", timedelta(0)),
-            created=datetime.now(UTC),
-            model=model or "-",
-        )
-        converter = StreamConverter(_FORM, lambda: empty_response, request=incoming.request.said)
-        end_delta = ResponseDelta(finish_reason=FinishReason.STOP)
-        for event in (*converter.feed(end_delta), *converter.finish(empty_response)):
-            await self.send(dump_json(event))
 
     def _scope(self) -> dict[str, Any]:
         """Return the scope of a request over HTTP with the headers of the connection."""

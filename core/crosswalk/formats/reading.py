@@ -437,11 +437,17 @@ class ClientRequest(ChatRequest):
             getattr(current_request, name) == getattr(original_request, name) for name in _FIELD_NAMES
         )
         earlier_http_request = http_request if is_same else _built_before(build, original_request)
+        earlier = {(one.field, one.reason) for one in earlier_http_request.adaptations}
+        new_adaptations = [one for one in http_request.adaptations if (one.field, one.reason) not in earlier]
+        placed_adaptations = self._at_client(altered(http_request, adaptations=new_adaptations)).adaptations
+        # The client's items hold what has been left out since, even if the written ones are the same without it.
+        drops = (one.field for one in placed_adaptations if one.kind is AdaptationKind.DROPPED)
+        lessened_names = {place.partition("[")[0] for place in drops}
         body = {name: value for name, value in self.said.items() if name not in _PLUGIN_FIELDS}
         written_names: set[str] = set()
         for name in {**earlier_http_request.body, **http_request.body}:
             value, old_value = http_request.body.get(name), earlier_http_request.body.get(name)
-            if name not in _PLUGIN_FIELDS and value == old_value:
+            if name not in _PLUGIN_FIELDS and value == old_value and name not in lessened_names:
                 continue
             sent_value = body.get(name)
             for sent_name in [*body]:
@@ -450,8 +456,9 @@ class ClientRequest(ChatRequest):
             if name == "stream_options" and isinstance(self.said.get(name), dict) and value is not None:
                 body[name] = {**self.said[name], **value}
             elif value is not None:
-                is_sealed = bool(self.known or self.notes)  # then the client's items are not the server's
-                body[name] = value if is_sealed else _patched(sent_value, old_value, value)
+                # Then the client's items are not the server's.
+                is_built = bool(self.known or self.notes) or name in lessened_names
+                body[name] = value if is_built else _patched(sent_value, old_value, value)
                 written_names |= {name} if body[name] is value else set()
         for name in _FIELD_NAMES:
             if (
@@ -473,11 +480,6 @@ class ClientRequest(ChatRequest):
             body["stream_options"] = {
                 name: value for name, value in sent_options.items() if name != "include_usage"
             }
-        earlier_adaptations = {(one.field, one.reason) for one in earlier_http_request.adaptations}
-        new_adaptations = [
-            one for one in http_request.adaptations if (one.field, one.reason) not in earlier_adaptations
-        ]
-        placed_adaptations = self._at_client(altered(http_request, adaptations=new_adaptations)).adaptations
         unsigned = self.unsigned
         if (self.known or self.notes) and self.form is WireForm.ANTHROPIC:  # as for what the client has sent
             body, found = without_unsigned(body, ("", None))
@@ -524,7 +526,7 @@ class ClientRequest(ChatRequest):
         row = self._row(unread)
         label = target.label if target else "the API"
         if row is None:
-            reason = f"it is not in the table of {self.form.label} yet"
+            reason = f"it is no known field of {self.form.label}"
             yield Adaptation.dropped(unread.path, reason, asked=unread.value, refuses=True)
         elif row.kind is not PlaceKind.LINK and not (
             row.place and PLACES[row.place].is_neutral(unread.value)

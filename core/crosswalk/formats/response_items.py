@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -522,6 +523,7 @@ def wants_of(body: Fields) -> Wants:
     Raises:
         FieldError: it continues two conversations.
     """
+    RESPONSES.check_types(body)
     store, background = body.is_flag("store"), body.is_flag("background")
     previous, user = body.is_text("previous_response_id"), body.is_text("user")
     if previous is not None and body.look("conversation") is not None:
@@ -722,8 +724,12 @@ def _part_told(part: Event, list_name: str) -> Iterator[Event]:
 
 
 _APPROVAL: Final = "mcp_approval_request"
+MADE_UP_ID: Final = re.compile(r"[a-z]+_[0-9a-f]{12}5[0-9a-f]{3}[89ab][0-9a-f]{15}")
+"""The id of an item that Crosswalk has made up: see :class:`crosswalk.formats.responses.ResponsesWriter`."""
 _LABELS: Final = frozenset(("type", "id", "status"))
 """The fields of an item that says nothing itself: it names one that the server keeps, such as an image."""
+_UNNAMED_TYPES: Final = (None, "item_reference", "reasoning", "compaction")
+"""The types of items that name nothing by their ids, or that servers get only from their own answers."""
 _NAME_PLACES: Final = (("container_id",), ("environment", "container_id"), ("approval_request_id",))
 """The places in an input item that name what the server keeps."""
 
@@ -737,8 +743,8 @@ def names_in(given: Any) -> Iterator[tuple[str, str]]:
     own_ids = {item.get("id") for item in items if item.get("type") == _APPROVAL}
     for number, item in enumerate(items):
         path, id = f"input[{number}]", item.get("id")
-        is_name = "type" in item and {key for key in item if item[key] is not None} <= _LABELS
-        if is_name and item["type"] not in (None, "item_reference") and isinstance(id, str):
+        is_name = "type" in item and {key for key in item if item[key] not in (None, "", [])} <= _LABELS
+        if is_name and item["type"] not in _UNNAMED_TYPES and isinstance(id, str):
             yield path, id
         for steps in _NAME_PLACES:
             named: Any = item

@@ -42,7 +42,7 @@ from crosswalk.schemas.metadata import (
     refuse_misfits,
 )
 from crosswalk.schemas.pydantic_types import DECIDES, is_pydantic, pydantic_schema
-from crosswalk.types.json import FrozenObject
+from crosswalk.types.json import FrozenObject, dump_json
 from crosswalk.types.response import ChatResponse
 from crosswalk.types.values import RawEvents
 
@@ -631,7 +631,7 @@ def as_words(schema: dict[str, Any], form: Literal["typescript", "json_schema"] 
     instruction = f"Answer with {answer_form} and nothing else: no text before or after it, no Markdown fence, no comments."
     if form == "typescript":
         return f"{instruction}\n\nIt must be of this TypeScript type:\n\n{as_typescript(schema)}"
-    schema_json = orjson.dumps(schema, option=orjson.OPT_INDENT_2).decode()
+    schema_json = dump_json(schema, option=orjson.OPT_INDENT_2).decode()
     return f"{instruction}\n\nIt must conform to this JSON Schema:\n\n{schema_json}"
 
 
@@ -661,7 +661,7 @@ def _type(schema: Any, indent: str) -> str:
         return str(schema["$ref"]).rpartition("/")[2]
     if "enum" in schema or "const" in schema:
         words = schema.get("enum", [schema.get("const")])
-        return " | ".join(orjson.dumps(word).decode() for word in words)
+        return " | ".join(dump_json(word).decode() for word in words)
     for key in ("anyOf", "oneOf"):
         if key in schema:
             return " | ".join(_limited_type(each, indent) for each in schema[key])

@@ -166,8 +166,10 @@ if TYPE_CHECKING:
         RequestPlan as RequestPlan,
         at_another_address as at_another_address,
         ids_in as ids_in,
+        item_ids as item_ids,
         kept_ids as kept_ids,
-        reasoning_ids as reasoning_ids,
+        may_name as may_name,
+        seals_in as seals_in,
     )
     from crosswalk.service.sync import (
         SyncEventStream as SyncEventStream,
@@ -245,7 +247,7 @@ else:
             "crosswalk.service.service": "CallOptions JSONOptions LLMService RetriedJSONOptions",
             "crosswalk.service.setup": (
                 "Call KEPT_FIELDS Middleware Observation Observer RequestPlan at_another_address ids_in "
-                "kept_ids reasoning_ids"
+                "item_ids kept_ids may_name seals_in"
             ),
             "crosswalk.service.sync": "SyncEventStream SyncLLMService",
             "crosswalk.service.turns": (

@@ -772,6 +772,7 @@ class Sent:
         path: the path of the HTTP request.
         content_type: the content type of the answer, in lower case without parameters.
         renames_tools: whether it calls tools by other names than the caller's.
+        adaptations: those of the request, each as plain JSON.
     """
 
     provider: str
@@ -779,6 +780,7 @@ class Sent:
     path: str
     content_type: str
     renames_tools: bool = False
+    adaptations: Iterable[Mapping[str, Any]] = ()
 
 
 def text_of(event: StreamEvent) -> str:
@@ -876,8 +878,8 @@ class EventStream(ServiceCall, AsyncIterator[StreamEvent]):
         if not self._has_attempt or not self._attempt.path:
             return None
         attempt = self._attempt
-        has_names = "tool_names" in attempt.extra
-        return Sent(self._route.provider, attempt.model, attempt.path, attempt.content_type, has_names)
+        about = (attempt.content_type, "tool_names" in attempt.extra, attempt.extra.get("adaptations", ()))
+        return Sent(self._route.provider, attempt.model, attempt.path, *about)
 
     def take_frames(self) -> list[bytes]:
         """Return the provider's events of the present attempt since the last call, as received.

@@ -338,6 +338,13 @@ def ids_in(value: Any) -> Iterator[str]:
             yield id
 
 
+def may_name(value: Any) -> bool:
+    """Whether *value* has the form of what names something that a server keeps: a text, or an object with texts as ids."""
+    return isinstance(value, str) or (
+        isinstance(value, Mapping) and all(isinstance(value.get(name), str | None) for name in _ID_FIELDS)
+    )
+
+
 def kept_ids(answer: ChatResponse) -> Iterator[str]:
     """Return the ids of what the server of *answer* keeps with it."""
     extensions = answer.metadata.extensions
@@ -355,11 +362,28 @@ def kept_ids(answer: ChatResponse) -> Iterator[str]:
 
 _SEALED_TYPES: Final = ("compaction", "reasoning")
 """The items of the Responses API that their server may seal."""
+_SEAL_FIELDS: Final = ("encrypted", "encrypted_content")
+"""The fields with a seal of an item: as a part of an answer, and as its server sends it."""
 
 
-def reasoning_ids(answer: ChatResponse) -> dict[str, bool]:
-    """Return the ids of the items of reasoning and summaries in *answer*, and whether it says more of them than the id."""
-    return {id: is_whole for id, is_whole in _sealed_items(answer) if id is not None}
+def item_ids(answer: ChatResponse) -> dict[str, bool]:
+    """Return the ids of the reasoning, summaries and media in *answer*, and whether it says more of each than the id."""
+    reasoning_ids = {id: is_whole for id, is_whole in _sealed_items(answer) if id is not None}
+    media = (one for one in answer.segments if one.type is SegmentType.MEDIA and "type" in one.metadata)
+    return reasoning_ids | {
+        id: bool(one.content) for one in media if (id := _id_in(one.metadata)) is not None
+    }
+
+
+def seals_in(answer: ChatResponse) -> Iterator[str]:
+    """Return the texts in *answer*, one of the Responses API, that only its server can read: encrypted reasoning."""
+    output_items = answer.metadata.extensions.get("output")
+    if isinstance(output_items, tuple):
+        reasoning = (one.metadata for one in answer.segments if one.type is SegmentType.REASONING)
+        for fields in (*output_items, *reasoning):
+            for name in _SEAL_FIELDS if isinstance(fields, Mapping) else ():
+                if isinstance(seal := fields.get(name), str) and seal:
+                    yield seal
 
 
 def _sealed_items(answer: ChatResponse) -> Iterator[tuple[str | None, bool]]:

@@ -302,6 +302,14 @@ class Fields:
         self._inner_fields.append(fields)
         return fields
 
+    def check_type(self, name: str, types: tuple[type, ...]) -> None:
+        """Refuse the field *name* if it is of none of *types*, of which an object is one of texts. It stays."""
+        expected_text = " or ".join(_TYPE_NAMES[each] for each in types)
+        value = self._kept_as(name, self._typed(name, types, expected_text))
+        for key, inner in value.items() if types == (dict,) and value else ():
+            if not isinstance(inner, str):
+                self.refuse(f"must be a string, not {json_type_name(inner)}", name, key)
+
     def _kept_as(self, name: str, value: T) -> T:
         if value is not None:
             self._left[name] = value
@@ -610,6 +618,7 @@ class RequestRow:
         replaces: the path to remove when this field is written.
         needs: the path that must be true when this field is written.
         beside: the fields to write with this one: the value to write for each, then other valid values.
+        types: the types of its values, if a request of another one is refused before it is sent. Null is of any.
     """
 
     path: str
@@ -622,6 +631,7 @@ class RequestRow:
     replaces: str = attrs.field(default="", kw_only=True)
     needs: str = attrs.field(default="", kw_only=True)
     beside: Mapping[str, tuple[Any, ...]] = attrs.field(factory=dict, kw_only=True, hash=False)
+    types: tuple[type, ...] = attrs.field(default=(), kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         if self.place:
@@ -731,6 +741,16 @@ class RequestTable:
     def _lists(self) -> frozenset[str]:
         """The paths of lists of objects."""
         return frozenset(row.path[: match.start()] for row in self.rows for match in _LIST.finditer(row.path))
+
+    def check_types(self, body: Fields) -> None:
+        """Check the values of the fields with types.
+
+        Raises:
+            FieldError: one is of another type, or an object of texts has another value.
+        """
+        for row in self.rows:
+            if row.types:
+                body.check_type(row.path, row.types)
 
     def row(self, place: str) -> RequestRow | None:
         """Return the row to write for the canonical name *place*, or ``None`` if the format has none."""

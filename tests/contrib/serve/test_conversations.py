@@ -69,6 +69,21 @@ def test_a_conversation_is_kept_as_it_was_for_its_owner(kind: str) -> None:
     asyncio.run(main())
 
 
+def test_a_conversation_keeps_the_digits_of_its_integers() -> None:
+    body = BODY.replace(b'"EqQB"}', b'"EqQB", "new": 18446744073709551617}')
+
+    async def main() -> None:
+        kept = Conversations(MemoryDocuments(Store()))
+        turn = normalize(body, "anthropic")
+        await kept.keep(None, "r1", StoredConversation((turn,), b"{}"), None)
+        found = await kept.find(None, "r1")
+        assert found is not None
+        assert found.turns[0].metadata == turn.metadata  # type: ignore[union-attr]
+        assert "18446744073709551617" in str(turn.metadata)
+
+    asyncio.run(main())
+
+
 def test_an_item_in_the_same_store_is_no_conversation() -> None:
     async def main() -> None:
         documents = MemoryDocuments(Store())

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from openai.types.responses import Response
 
-from contrib_serve import ABOUT, USAGE, Live, asking, config_of, live, says
+from contrib_serve import ABOUT, USAGE, Live, asking, config_of, live, says, streams
 from converting import EVENTS
 from crosswalk.convert import WireForm
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -645,18 +645,144 @@ def test_reasoning_that_no_server_stores_is_not_named_by_its_id(upstream: Replay
 
 
 @pytest.mark.parametrize(("more", "is_sent"), [({}, False), (SEALED, True)])
-def test_reasoning_that_a_key_has_not_received_goes_on_if_it_is_whole(
-    upstream: ReplayServer, more: dict[str, Any], *, is_sent: bool
+def test_reasoning_that_no_key_has_received_goes_on_if_it_is_whole(
+    more: dict[str, Any], *, is_sent: bool
 ) -> None:
-    """An id alone would show the key what a server keeps for another one."""
-    answer = _reasoned("rs_1", **more)
-    upstream.add(Answer.of_json(answer), times=None)
-    second = {**RESPONSES, "input": [HI, *answer["output"], HI]}
-    answers = talk(
-        upstream, "openai_responses", ("alice", "responses", RESPONSES), ("bob", "responses", second)
+    asked = {**RESPONSES, "input": [HI, *_reasoned("rs_1", **more)["output"], HI]}
+    with ReplayServer() as server:
+        server.add(Answer.of_json(RESPONSE))
+        (answer,) = talk(server, "openai_responses", ("bob", "responses", asked))
+    assert answer.status_code == 200
+    assert ("rs_1" in str(server.requests[0].json())) is is_sent
+
+
+SAID = {"role": "assistant", "content": "Hello"}
+CONTENT = {"content": [{"type": "reasoning_text", "text": "zz"}]}
+COMPACTION = {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}
+
+
+@pytest.mark.parametrize("text", [[TEXT], []])
+@pytest.mark.parametrize("more", [{}, {"summary": None}, SUMMARY, CONTENT, SEALED])
+@pytest.mark.parametrize("given", [{}, SEALED])
+def test_reasoning_that_another_key_has_received_is_left_out(
+    upstream: ReplayServer, given: dict[str, Any], more: dict[str, Any], text: list[Any]
+) -> None:
+    """The id would show the key what a server keeps for another one, whatever stands beside it."""
+    upstream.add(Answer.of_json(_reasoned("rs_1", **given)), times=None)
+    named = {**_reasoned("rs_1")["output"][0], **more}
+    second = {**RESPONSES, "input": [HI, named, *text, HI]}
+    asked = [(who, "responses", body) for who, body in (("alice", RESPONSES), ("bob", second))]
+    _, other = talk(upstream, "openai_responses", *asked)
+    assert other.status_code == 200, other.text
+    assert "rs_1" not in str(upstream.requests[1].json())
+    assert "request.input[1]: " in other.headers["x-crosswalk-dropped"]
+
+
+@pytest.mark.parametrize("fields", [{"summary": None}, {}, {"summary": []}])
+def test_a_key_names_reasoning_that_it_has_received(upstream: ReplayServer, fields: dict[str, Any]) -> None:
+    upstream.add(Answer.of_json(_reasoned("rs_1")), times=None)
+    second = {**RESPONSES, "input": [HI, {"type": "reasoning", "id": "rs_1", **fields}, TEXT, HI]}
+    asked = [(who, "responses", body) for who, body in (("alice", RESPONSES), ("alice", second))]
+    _, mine = talk(upstream, "openai_responses", *asked)
+    assert mine.status_code == 200, mine.text
+    assert "rs_1" in str(upstream.requests[1].json())
+
+
+@pytest.mark.parametrize("result", ["", "QkI="])
+def test_an_image_that_another_key_has_received_is_refused_or_left_out(
+    upstream: ReplayServer, result: str
+) -> None:
+    upstream.add(Answer.of_json({**RESPONSE, "output": [IMAGE]}), times=None)
+    second = {**RESPONSES, "input": [HI, {**IMAGE, "result": result}, HI]}
+    asked = [
+        (who, "responses", body) for who, body in (("alice", RESPONSES), ("bob", second), ("alice", second))
+    ]
+    _, other, mine = talk(upstream, "openai_responses", *asked)
+    assert (other.status_code, mine.status_code) == (200 if result else 404, 200), other.text
+    if result:
+        assert "kept" not in str(upstream.requests[1].json())
+        assert "a picture" in other.headers["x-crosswalk-dropped"]
+    assert "'id': 'kept'" in str(upstream.requests[-1].json())
+
+
+def test_a_seal_goes_only_to_the_server_that_gave_it(upstream: ReplayServer) -> None:
+    """Even without the id of its item, and beside the seal of another server."""
+    for seal in ("one", "other"):
+        upstream.add(Answer.of_json(_reasoned(f"rs_{seal}", encrypted_content=f"sealed by {seal}")))
+    upstream.add(Answer.of_json(RESPONSE), times=None)
+    own = f"provider: openai_responses, base_url: '{upstream.url}', model: m"
+    models = (
+        f"one: {{{own}, api_key: k}}\n  other: {{{own}, api_key: other}}\n"
+        f"  pool: [{{{own}, api_key: k}}, {{{own}, api_key: other}}]"
     )
-    assert [one.status_code for one in answers] == [200, 200]
-    assert ("rs_1" in str(upstream.requests[1].json())) is is_sent
+    app = create_app(config_of(upstream, "on_unsupported: drop", models))
+
+    async def main() -> dict[str, httpx2.Response]:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            items = []
+            for name in ("one", "other"):
+                answer = await client.post(PATHS["responses"], json={**RESPONSES, "model": name})
+                item = dict(answer.json()["output"][0])
+                items.append({key: item[key] for key in item if key != "id"})
+            questions = {"one": items[:1], "other": items[:1], "pool": [items[0], SAID, items[1]]}
+            return {
+                name: await client.post(
+                    PATHS["responses"], json={"model": name, "input": [HI, *history, SAID, HI]}
+                )
+                for name, history in questions.items()
+            }
+
+    answers = asyncio.run(main())
+    assert [answer.status_code for answer in answers.values()] == [200] * 3
+    bodies = [str(request.json()) for request in upstream.requests[2:]]
+    assert ["sealed by one" in body for body in bodies] == [True, False, False]
+    assert "sealed by other" not in bodies[2]
+    for name in ("other", "pool"):
+        assert "at another address" in answers[name].headers["x-crosswalk-dropped"]
+
+
+@pytest.mark.parametrize("fields", [("summary", "content"), ("summary",), None])
+@pytest.mark.parametrize("summary", [{}, {"reasoning": {"summary": "auto"}}])
+def test_the_id_that_the_gateway_gives_to_reasoning_reaches_no_server(
+    upstream: ReplayServer, fields: tuple[str, ...] | None, summary: dict[str, Any]
+) -> None:
+    upstream.add(says("Hello", reasoning_content="Hm.")).add(Answer.of_json(RESPONSE))
+    models = (
+        f"tiny: {{provider: vllm, base_url: '{upstream.url}'}}\n"
+        f"  own: {{provider: openai_responses, base_url: '{upstream.url}', api_key: k}}"
+    )
+    app = create_app(config_of(upstream, "on_unsupported: drop", models))
+
+    async def main() -> tuple[list[str], httpx2.Response]:
+        async with app.router.lifespan_context(app), asking(app) as client:
+            first = await client.post(PATHS["responses"], json={**RESPONSES, **summary})
+            output = first.json()["output"]
+            for number, item in enumerate(output):
+                if fields is None:
+                    output[number] = {"type": "item_reference", "id": item["id"]}
+                elif item["type"] == "reasoning":
+                    output[number] = {key: item[key] for key in ("id", "type", *fields) if key in item}
+            second = {"model": "own", "input": [HI, *output, HI]}
+            ids = [item["id"] for item in output[:-1]]
+            return ids, await client.post(PATHS["responses"], json=second)
+
+    ids, answer = asyncio.run(main())
+    assert answer.status_code == 200, answer.text
+    sent = str(upstream.requests[1].json())
+    assert ids
+    assert not [id for id in ids if id in sent]
+    assert "Hello" in sent
+    assert "request.input[1]: reasoning of another provider" in answer.headers["x-crosswalk-dropped"]
+
+
+def test_a_summary_that_another_key_has_received_is_refused(upstream: ReplayServer) -> None:
+    """Without it the server would miss what was said."""
+    upstream.add(Answer.of_json({**RESPONSE, "output": [COMPACTION]}), times=None)
+    second = {**RESPONSES, "input": [{**COMPACTION, "encrypted_content": "x"}, HI]}
+    asked = [(who, "responses", body) for who, body in (("alice", RESPONSES), ("bob", second))]
+    _, other = talk(upstream, "openai_responses", *asked)
+    assert other.status_code == 400
+    assert "only its own server" in other.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("output", ["text", [7, {"type": "reasoning"}]])
@@ -984,3 +1110,80 @@ def test_a_gateway_without_a_store_adds_to_what_is_included(upstream: ReplayServ
     talk(upstream, "openai_responses", *bodies, more="responses: {entries: 0}\n", also="quick: gpt-4o")
     included = [request.json().get("include") for request in upstream.requests]
     assert included == [["file_search_call.results", *ENCRYPTED], None]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "value"),
+    [
+        *(("responses", "conversation", value) for value in (5, ["kept"], {"id": ["kept"]}, {"id": 5}, True)),
+        ("responses", "prompt", 5),
+        *(("messages", "thread", value) for value in (5, [], {"type": "continue", "previous_message_id": 5})),
+        ("messages", "container", {"id": ["kept"]}),
+    ],
+)
+def test_state_that_is_no_name_is_refused(upstream: ReplayServer, path: str, name: str, value: Any) -> None:
+    provider, body = {"responses": ("openai_responses", RESPONSES), "messages": ("anthropic", MESSAGES)}[path]
+    (answer,) = talk(upstream, provider, ("alice", path, {**body, name: value}))
+    assert answer.status_code == 400
+    assert "must be an id, or an object whose ids are strings" in answer.json()["error"]["message"]
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_repeats_no_option_that_its_server_has_not_got(
+    upstream: ReplayServer, stream: bool
+) -> None:
+    upstream.add(streams("Hello") if stream else says("Hello"))
+    left_out = {
+        "truncation": "auto",
+        "max_tool_calls": 2,
+        "service_tier": "zz",
+        "tool_choice": {"type": "zz"},
+    }
+    kept = {"metadata": {"a": "b"}, "temperature": 0.5}
+    (answer,) = talk(
+        upstream, "openai", ("alice", "responses", {**RESPONSES, **left_out, **kept, "stream": stream})
+    )
+    assert answer.status_code == 200, answer.text
+    events = [orjson.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: ")]
+    for body in [event["response"] for event in events if "response" in event] or [answer.json()]:
+        Response.model_validate(body, strict=True)
+        repeated = {
+            "truncation": "disabled",
+            "max_tool_calls": None,
+            "service_tier": "default",
+            "tool_choice": "auto",
+        }
+        assert {name: body[name] for name in (*repeated, *kept)} == {**repeated, **kept}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "place", "expected"),
+    [
+        ("metadata", "s", "metadata", "must be an object, not string"),
+        ("metadata", {"a": 5}, "metadata.a", "must be a string, not number"),
+        ("top_logprobs", "s", "top_logprobs", "must be a whole number, not string"),
+        ("max_tool_calls", True, "max_tool_calls", "must be a whole number, not boolean"),
+        ("safety_identifier", 5, "safety_identifier", "must be a string, not number"),
+        ("prompt_cache_key", [1], "prompt_cache_key", "must be a string, not array"),
+        ("service_tier", ["x"], "service_tier", "must be a string, not array"),
+        ("truncation", {}, "truncation", "must be a string, not object"),
+        ("tool_choice", 5, "tool_choice", "must be a string or an object, not number"),
+    ],
+)
+@pytest.mark.parametrize("provider", ["vllm", "openai_responses"])
+def test_an_option_of_another_type_is_refused(
+    upstream: ReplayServer, provider: str, name: str, value: Any, place: str, expected: str
+) -> None:
+    (answer,) = talk(upstream, provider, ("alice", "responses", {**RESPONSES, name: value}))
+    error = answer.json()["error"]
+    assert (answer.status_code, error["param"]) == (400, place)
+    assert error["message"] == f"{place}: {expected}"
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize("place", ["prompt", "conversation"])
+def test_a_refusal_says_why_nothing_can_be_named(upstream: ReplayServer, place: str) -> None:
+    (answer,) = talk(upstream, "openai_responses", ("alice", "responses", {**RESPONSES, place: {"id": "x"}}))
+    reasons = {"prompt": "no answer gives it", "conversation": "this key has not received it"}
+    assert reasons[place] in answer.json()["error"]["message"]

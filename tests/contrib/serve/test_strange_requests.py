@@ -6,7 +6,6 @@ import copy
 from contextlib import suppress
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -14,12 +13,20 @@ from client_requests import REQUESTS
 from crosswalk.convert import WireForm
 from crosswalk.errors import CrosswalkError
 from crosswalk.service import build_http_request
+from crosswalk.types import dump_json
 from crosswalk_serve.http import BadRequestError
 from crosswalk_serve.requests import read_request
 from tries import tries
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.floats(allow_nan=False), st.text(max_size=3)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-3, 3),
+        st.sampled_from([2**64, -(2**63) - 1]),
+        st.floats(allow_nan=False),
+        st.text(max_size=3),
+    ),
     lambda inner: st.one_of(
         st.lists(inner, max_size=2), st.dictionaries(st.text(max_size=3), inner, max_size=2)
     ),
@@ -53,13 +60,46 @@ def strange(draw: st.DrawFn, body: dict[str, Any]) -> dict[str, Any]:
 def test_a_strange_request_is_read_or_refused(name: str, data: st.DataObject) -> None:
     form, body = REQUESTS[name]
     try:
-        incoming = read_request(form, orjson.dumps(data.draw(strange(body))))
+        incoming = read_request(form, dump_json(data.draw(strange(body))))
     except BadRequestError as error:
         assert error.status == 400
         return
     for provider in ("openai", "vllm", "anthropic", "ollama", "openai_responses"):
         with suppress(CrosswalkError):
             build_http_request(incoming.request, provider, on_unsupported="drop")
+
+
+ANSWER_SCHEMA = {
+    "type": "object",
+    "properties": {"n": {"type": "integer", "maximum": 2**64, "enum": [2**70]}},
+    "required": ["n"],
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "wish"),
+    [
+        (
+            WireForm.OPENAI_CHAT,
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "n", "schema": ANSWER_SCHEMA},
+                }
+            },
+        ),
+        (WireForm.OLLAMA, {"format": ANSWER_SCHEMA}),
+    ],
+)
+@pytest.mark.parametrize(
+    "provider", ["openai", "anthropic", "ollama", "openai_responses", "gemini", "cohere"]
+)
+def test_an_integer_of_a_schema_keeps_its_digits(form: WireForm, wish: dict[str, Any], provider: str) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], **wish}
+    incoming = read_request(form, dump_json(body))
+    built = build_http_request(incoming.request, provider, on_unsupported="drop")
+    for digits in (b"18446744073709551616", b"1180591620717411303424"):
+        assert digits in dump_json(built.body)
 
 
 @pytest.mark.parametrize("form", WireForm)

@@ -127,14 +127,55 @@ def test_a_wrong_reference_is_refused_by_its_path(
     assert (error["status"], error["error"]["param"]) == (status, param)
 
 
-def test_what_no_gateway_keeps_is_not_prepared(gateway: Live) -> None:
-    """An option that names a server's state is said again with the request that is answered."""
-    image = {"role": "user", "content": [{"type": "input_image", "file_id": "file_1"}]}
-    prompt = {"id": "pmpt_1"}
+IMAGE = {"role": "user", "content": [{"type": "input_image", "file_id": "file_1"}]}
+
+
+@pytest.mark.parametrize("generate", [True, False])
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"input": [IMAGE]}, "input[0].content[0]"),
+        ({"prompt": {"id": "pmpt_1"}}, "prompt"),
+        ({"conversation": "conv_1"}, "conversation"),
+    ],
+)
+def test_what_no_gateway_keeps_is_not_prepared(
+    gateway: Live, fields: dict[str, Any], place: str, *, generate: bool
+) -> None:
     with socket_to(gateway) as socket:
-        (error,) = ask(socket, input=[image], prompt=prompt, generate=False)
-        assert ask(socket, prompt=prompt, generate=False)[-1]["type"] == "response.completed"
-    assert (error["status"], error["error"]["param"]) == (400, "input[0].content[0]")
+        (error,) = ask(socket, **fields, generate=generate)
+    assert error["status"] == 400
+    assert place in error["error"]["message"]
+
+
+@pytest.mark.parametrize("provider", ["openai_responses", "vllm"])
+def test_a_conversation_on_a_server_is_not_prepared(upstream: ReplayServer, provider: str) -> None:
+    """The request that continues it would go without it."""
+    conversation = {"id": "conv_1"}
+    events = [
+        {"type": "response.created", "sequence_number": 0, "response": {**RESPONSE, "status": "in_progress"}},
+        {
+            "type": "response.completed",
+            "sequence_number": 1,
+            "response": {**RESPONSE, "conversation": conversation},
+        },
+    ]
+    upstream.add(Answer.of_events(events) if provider == "openai_responses" else streams("Hello"))
+    models = f"tiny: {{provider: {provider}, base_url: '{upstream.url}', api_key: k}}"
+    with live(config_of(upstream, "on_unsupported: drop", models)) as gateway, socket_to(gateway) as socket:
+        ask(socket, store=True)
+        (error,) = ask(socket, conversation=conversation, generate=False)
+    assert (error["status"], error["error"]["param"]) == (400, "conversation")
+    assert len(upstream.requests) == 1
+
+
+def test_a_request_that_is_prepared_counts_as_one(upstream: ReplayServer) -> None:
+    key_hash = KeyHash.of("a", b"salt salt")
+    keys = f"keys: {{a: {{hash: '{key_hash}', requests_per_minute: 2}}}}"
+    with live(config_of(upstream, keys)) as gateway, socket_to(gateway, authorization="Bearer a") as socket:
+        ends = [ask(socket, generate=False)[-1] for _ in range(3)]
+    assert [one["type"] for one in ends] == ["response.completed", "response.completed", "error"]
+    assert (ends[-1]["status"], upstream.requests) == (429, ())
 
 
 def test_a_servers_error_is_an_event_and_the_connection_stays(upstream: ReplayServer, gateway: Live) -> None:

@@ -17,7 +17,7 @@ from crosswalk.service import (
     RetryPolicy,
     SyncLLMService,
     UnsupportedRequestError,
-    reasoning_ids,
+    item_ids,
 )
 from crosswalk.service.setup import AnswerServers
 from crosswalk.testing.replay import Answer, ReplayServer
@@ -126,10 +126,10 @@ UNNAMED: dict[str, list[dict[str, Any]]] = {
 @pytest.mark.parametrize("items", UNNAMED.values(), ids=UNNAMED)
 def test_an_item_without_an_id_gets_none(items: list[dict[str, Any]]) -> None:
     answer = normalize(json.dumps({**RESPONSE, "output": [*items, TEXT]}), "openai_responses", unknown="keep")
-    assert reasoning_ids(answer) == {}
+    assert item_ids(answer) == {}
     with_another = {**RESPONSE, "output": [*items, {**SEALED, "id": "None"}, NAMED, TEXT]}
     answer = normalize(json.dumps(with_another), "openai_responses", unknown="keep")
-    assert reasoning_ids(answer) == {"None": True, "rs_1": False}
+    assert item_ids(answer) == {"None": True, "rs_1": False}
 
 
 def test_a_summary_without_an_id_stays_with_its_server(server: ReplayServer) -> None:

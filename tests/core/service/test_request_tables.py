@@ -391,7 +391,7 @@ def test_a_picture_of_a_type_that_no_server_takes_is_told(to: str, format: str, 
 
 def test_a_word_without_a_row_is_not_said_to_have_no_place() -> None:
     (lost,) = built("openai-chat", {"a_new_field": 1}, "anthropic").dropped
-    assert (lost.field, lost.reason) == ("a_new_field", "it is not in the table of Chat Completions yet")
+    assert (lost.field, lost.reason) == ("a_new_field", "it is no known field of Chat Completions")
 
 
 def test_a_sentence_that_a_server_forces_is_named() -> None:
