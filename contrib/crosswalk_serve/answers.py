@@ -23,6 +23,7 @@ from crosswalk.convert import (
 from crosswalk.errors import ErrorInfo, ErrorKind
 from crosswalk.formats.writing import form_of_body, pieces_of, response_error, source_form
 from crosswalk.service import EventStream, Incoming, Sent, message_of
+from crosswalk.text import Redact
 from crosswalk.types import (
     CallKind,
     ChatResponse,
@@ -37,9 +38,10 @@ from crosswalk.types import (
     dump_json,
     load_json,
 )
+from crosswalk.types.json import thaw
 from crosswalk.types.values import altered
 from crosswalk.wire.responses import OPEN_RESPONSES
-from crosswalk_serve.http import dumped, for_client, info_of, loaded, media_type, named, worded
+from crosswalk_serve.http import dumped, for_client, info_of, loaded, media_type, named, redact_json, worded
 
 # --------------------------------------------------------------------------------- answers
 # Whole answers in the client's form, with what the form could not say, and calls of custom tools.
@@ -109,6 +111,7 @@ def whole(
     seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
     *,
     is_mixed: bool = False,
+    redact: Redact = str,
 ) -> Written:
     """Return *response* as a body for the client of *incoming*. A body in the client's format goes out as it came.
 
@@ -118,28 +121,47 @@ def whole(
         token: as for :func:`addressed`.
         seal: returns the seal of the answer.
         is_mixed: whether other providers may get the answer back, so that one with a seal is written anew with it.
+        redact: removes credentials from an error, because servers may repeat them.
 
     Raises:
         ConversionError: the answer holds text that is not valid JSON, or a dangerous loss would be raised.
     """
+    if response.error_info is not None:
+        response = _redacted(response, redact)
     shown_response, wants = with_custom_calls(response, incoming.custom_tools), incoming.wants
     model = response.attempts[-1].model if response.attempts else None
     is_marked = is_mixed and seal(response) is not None
     native = native_body(incoming, response) if shown_response is response and not is_marked else None
     if native is not None:
-        written = Written(named(response.raw_events.frames[0], native, alias_of(incoming, model)))
+        body = response.raw_events.frames[0]
+        if response.error_info is not None:
+            body = dumped(redact_json(native, redact))
+        written = Written(named(body, native, alias_of(incoming, model)))
     else:
         shown_response = addressed(incoming, shown_response, token, model)
         written = _converted(incoming, shown_response, seal(response))
     if written.status != 200 or not (wants.echo or wants.namespaces or wants.previous_response_id):
         return written
-    body = loaded(written.body)
-    name_previous(body, wants.previous_response_id)
-    for choice in body["choices"] if wants.echo else ():
+    answer = loaded(written.body)
+    name_previous(answer, wants.previous_response_id)
+    for choice in answer["choices"] if wants.echo else ():
         choice["text"] = prompt_of(incoming) + (choice.get("text") or "")
     if wants.namespaces:
-        name_in_namespaces(body.get("output") or (), incoming)
-    return attrs.evolve(written, body=dumped(body))
+        name_in_namespaces(answer.get("output") or (), incoming)
+    return attrs.evolve(written, body=dumped(answer))
+
+
+def _redacted(response: ChatResponse, redact: Redact) -> ChatResponse:
+    """Return *response* with its errors redacted, whose payload is as its server sent it."""
+    segments = [
+        attrs.evolve(
+            one, metadata={**one.metadata, "raw": redact_json(thaw(one.metadata.get("raw")), redact)}
+        )
+        if one.type is SegmentType.ERROR
+        else one
+        for one in response.segments
+    ]
+    return attrs.evolve(response, segments=segments)
 
 
 def native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | None:
@@ -448,6 +470,7 @@ class Relay:
         words: the client's words, see :func:`words_for`.
         large: the length in bytes from which the last event of an answer of Responses waits for :meth:`finish`, because the
             answer may be too large to be kept.
+        redact: removes credentials from errors, because servers may repeat them.
 
     Attributes:
         losses: the fields that did not go out. Always empty.
@@ -460,9 +483,15 @@ class Relay:
     ending: Ending | None = None
 
     def __init__(
-        self, incoming: Incoming, sent: Sent, words: Mapping[str, str] = _OPENAI, large: float = math.inf
+        self,
+        incoming: Incoming,
+        sent: Sent,
+        words: Mapping[str, str] = _OPENAI,
+        large: float = math.inf,
+        redact: Redact = str,
     ) -> None:
         self._large = large
+        self._redact = redact
         self._waiting = b""
         self._form = form = incoming.form
         self._words = words
@@ -522,7 +551,9 @@ class Relay:
         if kind in _ENDS and type(event.get("response")) is dict:
             self.ending = Ending(event)
         if event.get("error") or kind in _ERRORS:
-            self._error_frames.append(framed(self._form, event, data))
+            told = dumped(event)
+            is_safe = dumped(redact_json(event, self._redact)) == told
+            self._error_frames.append(framed(self._form, event, data if is_safe else dumped(event)))
             return b""
         if may_hold_usage and event.get("usage") is not None:
             if event.get("choices") == [] and event.keys() <= _USUAL_KEYS:
@@ -744,22 +775,25 @@ class StreamWriter:
                 choice["text"] = self._prompt + choice["text"]
 
 
-def written(writer: StreamWriter, events: EventStream) -> bytes:
-    """Return the ready *events* in the client's format. An error shows only what a client may see."""
-    return b"".join(_frames(writer, event) for event in events.ready)
+def written(writer: StreamWriter, events: EventStream, redact: Redact) -> bytes:
+    """Return the ready *events* in the client's format. An error is for a client, see :func:`for_client`."""
+    return b"".join(_frames(writer, event, redact) for event in events.ready)
 
 
-def _frames(writer: StreamWriter, event: StreamEvent) -> bytes:
+def _frames(writer: StreamWriter, event: StreamEvent, redact: Redact) -> bytes:
     error = None if event.response is None else event.response.error_info
-    shown_error = None if error is None else for_client(error)
-    return writer.feed(event) if shown_error is None or shown_error is error else writer.fail(shown_error)
+    shown_error = None if error is None else for_client(error, redact)
+    return writer.feed(event) if shown_error is None or shown_error == error else writer.fail(shown_error)
 
 
-def relayed(relay: Relay, events: EventStream) -> bytes:
-    """Return the server's events since the last call, and the end of the stream if it has come."""
+def relayed(relay: Relay, events: EventStream, redact: Redact) -> bytes:
+    """Return the server's events since the last call, and the end of the stream if it has come.
+
+    Its error is for a client, see :func:`for_client`.
+    """
     response = events.response if events.has_ended else None
     error = None if response is None else response.error_info
     frames = relay.frames(events.take_frames())
     if error is not None:
-        return frames + relay.fail(for_client(error))
+        return frames + relay.fail(for_client(error, redact))
     return frames if response is None else frames + relay.finish()

@@ -24,9 +24,9 @@ from crosswalk.convert.losses import ENVELOPE_KEYS
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.formats.writing import source_form
 from crosswalk.service import UnsupportedRequestError, adaptations_of
-from crosswalk.text import names_credential
+from crosswalk.text import Redact, names_credential
 from crosswalk.types import Alternative, ChatResponse, IncompleteReason, SegmentType, dump_json, load_json
-from crosswalk.types.json import step
+from crosswalk.types.json import step, thaw
 from crosswalk.wire import chat, messages, ollama, responses
 from crosswalk.wire.framing import load_with_halves, mend_halves
 from crosswalk.wire.options import FieldError
@@ -80,9 +80,30 @@ _SERVER_KINDS: Final = (ErrorKind.SERVER, ErrorKind.UNKNOWN, ErrorKind.TOOL_CALL
 """The kinds of errors that are the fault of the server, or of its model."""
 
 
-def for_client(error: ErrorInfo) -> ErrorInfo:
+def redact_json(value: Any, redact: Redact) -> Any:
+    """Return the plain JSON *value* with its texts and names redacted. Its dicts and lists are changed."""
+    containers: list[Any] = [[value]]
+    for container in containers:  # it grows meanwhile
+        is_object = isinstance(container, dict)
+        items = list(container.items() if is_object else enumerate(container))
+        if is_object:
+            container.clear()
+        for key, item in items:
+            container[redact(key) if is_object else key] = redact(item) if isinstance(item, str) else item
+            if isinstance(item, dict | list):
+                containers.append(item)
+    return containers[0][0]
+
+
+def for_client(error: ErrorInfo, redact: Redact) -> ErrorInfo:
     """Return a provider's *error* for a client. Refused credentials are the gateway's and not the client's, and the
-    addresses of servers are private."""
+    addresses of servers are private. *redact* removes credentials from every text, because servers may repeat them."""
+    error = attrs.evolve(
+        error,
+        message=redact(error.message),
+        code=None if error.code is None else redact(error.code),
+        raw=redact_json(thaw(error.raw), redact),
+    )
     if error.code in _UNREACHED_MESSAGES:
         text, status = _UNREACHED_MESSAGES[error.code]
         return attrs.evolve(error, message=f"the server of this model {text}", status=status)

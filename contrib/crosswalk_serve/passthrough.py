@@ -106,10 +106,10 @@ async def fetch(
         is_free = is_unstarted(None, None if error is None else error.code)
     except CrosswalkError:
         pass
-    client_error = for_client(error or _NO_ANSWER)
+    client_error = for_client(error or _NO_ANSWER, service.redact)
     raise Refusal(
         client_error.kind,
-        service.redact(client_error.message),
+        client_error.message,
         status=client_error.status,
         code=client_error.code,
         retry_after=None if retry_after is None else math.ceil(retry_after),
