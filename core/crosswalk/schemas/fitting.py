@@ -15,9 +15,8 @@ from importlib.resources import files
 from typing import Any, Final, Literal
 
 import attrs
-import orjson
 
-from crosswalk.types.json import step, thaw
+from crosswalk.types.json import dump_json, load_json, step, thaw
 
 Answer = Literal["json_schema", "json_object", "text"]
 """The forms of answer to ask a server for: one that follows a schema, any JSON object, or text."""
@@ -288,7 +287,7 @@ def fit_schema(
         is_answer: whether it describes an answer, and not the arguments of a tool.
         null_is_absent: whether who reads the value takes a null for an absent key, so that an optional key may be required.
     """
-    plain_schema: dict[str, Any] = orjson.loads(orjson.dumps(schema, default=thaw))
+    plain_schema: dict[str, Any] = load_json(dump_json(schema, default=thaw))
     fitting = _Fitting(rules, null_is_absent)
     try:
         if not is_answer and plain_schema.get("type") == "object":  # a tool without parameters
@@ -528,7 +527,7 @@ def _told(schema: dict[str, Any], described_keywords: Mapping[str, Any]) -> dict
     if not described_keywords:
         return schema
     keywords_text = ", ".join(
-        f"{keyword}: {orjson.dumps(value).decode()}" for keyword, value in described_keywords.items()
+        f"{keyword}: {dump_json(value).decode()}" for keyword, value in described_keywords.items()
     )
     text = schema.get("description")
     return {**schema, "description": f"{text} {{{keywords_text}}}" if text else f"{{{keywords_text}}}"}
