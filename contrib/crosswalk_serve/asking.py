@@ -13,7 +13,7 @@ import attrs
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
-from crosswalk.convert import ConversionError, DangerousLossError, WireForm
+from crosswalk.convert import ConversionError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.formats.reading import ClientRequest
 from crosswalk.formats.writing import source_form
@@ -123,7 +123,7 @@ class Ask:
                 await exchange.run()
         except Refusal as refusal:
             await exchange.refuse(refusal.info, refusal.retry_after, may_repeat=refusal.may_repeat)
-        except (BadRequestError, UnsupportedRequestError, DangerousLossError) as error:
+        except (BadRequestError, UnsupportedRequestError, ConversionError) as error:
             await exchange.refuse(info_of(error))
         except ClientDisconnect:
             pass

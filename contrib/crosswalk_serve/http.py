@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from crosswalk.convert import DangerousLossError, Loss, WireForm, error_body
+from crosswalk.convert import ConversionError, DangerousLossError, Loss, WireForm, error_body
 from crosswalk.convert.losses import ENVELOPE_KEYS
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.formats.writing import source_form
@@ -203,6 +203,9 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
     """
     if isinstance(error, DangerousLossError):
         message = f"the answer cannot be written in the format of this request: {error.losses[0].rule.why}"
+        return ErrorInfo(ErrorKind.SERVER, message, status=502, code="unsupported_answer")
+    if isinstance(error, ConversionError):
+        message = "the answer cannot be written in the format of this request"
         return ErrorInfo(ErrorKind.SERVER, message, status=502, code="unsupported_answer")
     places = error.options if isinstance(error, UnsupportedRequestError) else ()
     param = error.path if isinstance(error, BadRequestError) else (places[0] if places else "")

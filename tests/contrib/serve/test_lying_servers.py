@@ -148,17 +148,30 @@ def test_no_word_of_an_error_shows_a_credential(
     assert "error" in said.text
 
 
-@pytest.mark.parametrize("status", [400])
 def test_no_word_of_an_error_of_a_page_that_is_passed_on_shows_a_credential(
-    upstream: ReplayServer, status: int
+    upstream: ReplayServer,
 ) -> None:
-    """A server may say that it failed with a status of success."""
-    upstream.add(Answer.of_json({"error": WORDS}, status=status))
+    upstream.add(Answer.of_json({"error": WORDS}, status=400))
     models = f"tiny: {{provider: vllm, base_url: '{upstream.url}', api_key: {KEY}}}"
     said = post(config_of(upstream, models=models), {"model": "tiny", "input": "a"}, "/v1/embeddings")
-    assert said.status_code == (502 if status == 200 else 400)
+    assert said.status_code == 400
     assert KEY not in said.text
     assert said.json()["error"]["message"] == "<secret>"
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_an_answer_that_the_client_s_format_cannot_hold_is_the_server_s_fault(
+    upstream: ReplayServer, is_stream: bool
+) -> None:
+    """Ollama's reasoning that is no text, for a client of its older page."""
+    about = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop"}
+    message = {"role": "assistant", "content": "x"}
+    upstream.add(Answer.of_json({**about, "message": message, "eval_count": 2, "thinking": 5}))
+    config = config_of(upstream, models=f"tiny: {{provider: ollama, base_url: '{upstream.url}'}}")
+    said = post(config, {"model": "tiny", "prompt": "Hi", "stream": is_stream}, "/api/generate")
+    assert said.status_code == (200 if is_stream else 502)
+    assert "the gateway failed" not in said.text
+    assert is_stream or "cannot be written" in said.json()["error"]
 
 
 @pytest.mark.untraced
