@@ -290,7 +290,7 @@ def error_response(request: Request, error: Exception, id: str) -> Response:
     if isinstance(error, Refusal):
         error_info, may_repeat = error.info, error.may_repeat
         headers = retry_headers(error.retry_after, may_repeat=may_repeat)
-    elif isinstance(error, BadRequestError):
+    elif isinstance(error, BadRequestError | UnsupportedRequestError):
         error_info = info_of(error)
     elif isinstance(error, FieldError):
         error_info = info_of(BadRequestError(error.problem, error.path))
@@ -300,8 +300,9 @@ def error_response(request: Request, error: Exception, id: str) -> Response:
         headers = dict(error.headers or {})
     elif isinstance(error, ClientDisconnect):
         return Response(status_code=LEFT)
-    else:
-        error_info = GATEWAY_FAILURE
+    else:  # a server may have been asked, and the HTTP server closes the connection
+        error_info, may_repeat = GATEWAY_FAILURE, False
+        headers = {"connection": "close", **retry_headers(None, may_repeat=may_repeat)}
     form = form_of(request)
     body, status = failed(form, error_info, id)
     status = final_status(status, request.headers.get("user-agent", ""), may_repeat=may_repeat)
