@@ -499,21 +499,25 @@ class Relay:
         self._is_chat = form is WireForm.OPENAI_CHAT
         self._hides_usage = self._is_chat and not incoming.wants.include_usage
         self._previous_id = incoming.wants.previous_response_id
-        self._error_frames: list[bytes] = []
+        # What looks like an error, and what comes after it: only the end of the stream says whether it is one.
+        self._error_frame = self._said_with_error = b""
+        self._late_events: list[bytes] = []
         self._has_ended = False
         self._event_number = -1  # of the last event, in Responses
 
     def frames(self, events: Iterable[bytes]) -> bytes:
         """Return further *events* for the client, as received.
 
-        An error, and the end of a large answer of Responses, wait for :meth:`finish` or :meth:`fail`.
+        An error and what comes after it, and the end of a large answer of Responses, wait for :meth:`finish` or
+        :meth:`fail`.
         """
         return b"".join(map(self._frame, events))
 
     def finish(self) -> bytes:
         """Return the end of a stream that did not fail."""
         self._has_ended = True
-        return b"".join(self._error_frames) + self._waiting + (b"data: [DONE]\n\n" if self._is_chat else b"")
+        frames = self._error_frame + b"".join(map(self._frame, self._late_events))
+        return frames + self._waiting + (b"data: [DONE]\n\n" if self._is_chat else b"")
 
     def fail(self, error: ErrorInfo) -> bytes:
         """Return the end of the stream with *error*, or nothing if the stream has ended.
@@ -524,13 +528,17 @@ class Relay:
             return b""
         self._has_ended = True
         if self.ending is None or self.ending.event["type"] != _FAILED:
-            return self._waiting + error_frame(self._form, error, self._event_number + 1)
+            error_event = error_frame(self._form, error, self._event_number + 1)
+            return self._waiting + self._said_with_error + error_event
         own_error = self.ending.response.get("error")
         if type(own_error) is not dict or own_error.get("message") != error.message:
             self.ending.response["error"] = {"code": "server_error", "message": error.message}
         return self.ending.frame()
 
     def _frame(self, data: bytes) -> bytes:
+        if self._error_frame and not self._has_ended:
+            self._late_events.append(data)
+            return b""
         may_hold_usage = self._hides_usage and b'"usage"' in data
         if (
             self._alias is None
@@ -553,7 +561,10 @@ class Relay:
         if event.get("error") or kind in _ERRORS:
             told = dumped(event)
             is_safe = dumped(redact_json(event, self._redact)) == told
-            self._error_frames.append(framed(self._form, event, data if is_safe else dumped(event)))
+            frame = framed(self._form, event, data if is_safe else dumped(event))
+            if self._has_ended:
+                return frame
+            self._error_frame, self._said_with_error = frame, self._without_error(event)
             return b""
         if may_hold_usage and event.get("usage") is not None:
             if event.get("choices") == [] and event.keys() <= _USUAL_KEYS:
@@ -568,6 +579,17 @@ class Relay:
             return frame
         self._waiting = frame
         return b""
+
+    def _without_error(self, event: Mapping[str, Any]) -> bytes:
+        """Return *event*, which looks like an error, with the choices that it has as well, or nothing without one."""
+        choices = event.get("choices")
+        if not isinstance(choices, list) or not choices:
+            return b""
+        open_choices = [{**one, "finish_reason": None} for one in choices if isinstance(one, dict)]
+        hidden_names = ("error", "usage") if self._hides_usage else ("error",)
+        said = {name: value for name, value in event.items() if name not in hidden_names}
+        said["choices"] = open_choices
+        return framed(self._form, said, dumped(said))
 
 
 class Ending:
