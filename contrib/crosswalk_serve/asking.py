@@ -466,11 +466,9 @@ class GatewayExchange(Exchange):
                 ended_response = events.response
             except MappingError as error:
                 ended_response = self._unreadable(error)
-                last_frames = (
-                    b""
-                    if self._writer is None
-                    else self._writer.fail(ended_response.error_info or _UNREADABLE_ERROR)
-                )
+                if self._writer is not None:
+                    unreadable = ended_response.error_info or _UNREADABLE_ERROR
+                    last_frames = self._writer.fail(attrs.evolve(unreadable, kind=ErrorKind.SERVER))
         if self._writer is not None:
             if ended_response is None:
                 ended_response = events.response

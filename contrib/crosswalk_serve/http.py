@@ -118,7 +118,8 @@ def for_client(error: ErrorInfo, redact: Redact) -> ErrorInfo:
             code="bad_credentials",
         )
     if error.status is None and error.kind in _SERVER_KINDS:
-        return attrs.evolve(error, status=502)  # the answer cannot be read, or has no end
+        kind = ErrorKind.SERVER if error.code == "unreadable_answer" else error.kind
+        return attrs.evolve(error, status=502, kind=kind)  # the answer cannot be read, or has no end
     return error
 
 
@@ -220,15 +221,13 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
     return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=error_body)
 
 
-_GOOGLE_WORDS: Final[Mapping[int, str]] = {503: "UNAVAILABLE", 529: "UNAVAILABLE"}
-"""Google's words for statuses whose errors other APIs count among others."""
 _GOOGLE_WORD: Final = re.compile("[A-Z_]+")
 
 
 def worded(form: WireForm, error: ErrorInfo) -> ErrorInfo:
     """Return *error* with words of the API of *form*: no code of Google's for others, and the client's name of the place."""
     if form is WireForm.GEMINI:
-        return attrs.evolve(error, code=_GOOGLE_WORDS.get(error.status or 0, error.code))
+        return error
     if _GOOGLE_WORD.fullmatch(error.code or ""):
         error = attrs.evolve(error, code=None)
     place = error.raw.get("error") if isinstance(error.raw, Mapping) else None

@@ -160,6 +160,24 @@ def test_no_word_of_an_error_of_a_page_that_is_passed_on_shows_a_credential(
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("body", [b"null", b"[]", b"{}", b"<html>", b'{"choices": 5}', b'{"choices": []}'])
+def test_an_answer_that_cannot_be_read_has_one_type_and_code(
+    upstream: ReplayServer, body: bytes, is_stream: bool
+) -> None:
+    upstream.add(Answer((body,), headers={"Content-Type": "application/json"}))
+    said = post(config_of(upstream), {**HI, "stream": is_stream})
+    error = said.json()["error"]
+    assert (said.status_code, error["type"], error["code"]) == (502, "server_error", "unreadable_answer")
+
+
+def test_what_a_stream_says_of_a_busy_server_has_google_s_word_for_it(upstream: ReplayServer) -> None:
+    upstream.add(Answer.of_events([PARTIAL, {"error": {"message": "busy", "code": 503}}]))
+    path = "/v1beta/models/tiny:streamGenerateContent?alt=sse"
+    said = post(config_of(upstream), CLIENTS["/v1beta/models/tiny:generateContent"], path)
+    assert '{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}' in said.text
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
 def test_an_answer_that_the_client_s_format_cannot_hold_is_the_server_s_fault(
     upstream: ReplayServer, is_stream: bool
 ) -> None:
