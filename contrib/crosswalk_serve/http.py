@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import islice
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import uuid4
@@ -379,6 +380,8 @@ def dumped(value: Any) -> bytes:
 
 
 _MODEL: Final = re.compile(rb'("model"\s*:\s*)"(?:[^"\\]|\\.)*"')
+_MOST_PLACES: Final = 4
+"""The number of places with the name of a model among which its own is looked for."""
 _ESCAPED_NAME: Final = b"\\u006"
 """How a text in JSON begins that spells a letter of ``model`` by its number."""
 
@@ -391,11 +394,14 @@ def named(body: bytes, fields: Mapping[str, Any], model: str | None) -> bytes:
     own_name = fields.get("model")
     if model is None or model == own_name or type(own_name) is not str:
         return body
-    if body.count(b'"model"') != 1 or _ESCAPED_NAME in body:
-        return dumped({**loaded(body), "model": model})
-    place = _MODEL.search(body)
-    assert place is not None, "the only such text is the name of the field, before a text"
-    return b"".join((body[: place.end(1)], dump_json(model), body[place.end() :]))
+    named_bodies = (
+        b"".join((body[: place.end(1)], dump_json(model), body[place.end() :]))
+        for place in islice(_MODEL.finditer(body), _MOST_PLACES)
+    )
+    if body.count(b'"model"') == 1 and _ESCAPED_NAME not in body:
+        return next(named_bodies)  # the only such text is the name of the field, before a text
+    wanted = {**loaded(body), "model": model}
+    return next((one for one in named_bodies if loaded(one) == wanted), None) or dumped(wanted)
 
 
 def media_type(form: WireForm) -> str:
