@@ -31,6 +31,7 @@ from crosswalk.service import (
     adaptations_of,
     message_of,
 )
+from crosswalk.text import Redact
 from crosswalk.types import (
     CallKind,
     ChatResponse,
@@ -45,9 +46,10 @@ from crosswalk.types import (
     dump_json,
     load_json,
 )
+from crosswalk.types.json import thaw
 from crosswalk.types.values import altered
 from crosswalk.wire.responses import OPEN_RESPONSES
-from crosswalk_serve.http import dumped, for_client, info_of, loaded, media_type, named, worded
+from crosswalk_serve.http import dumped, for_client, info_of, loaded, media_type, named, redact_json, worded
 
 # --------------------------------------------------------------------------------- answers
 # Whole answers in the client's form, with what the form could not say, and calls of custom tools.
@@ -117,6 +119,7 @@ def whole(
     seal: Callable[[ChatResponse], Segment | None] = lambda response: None,
     *,
     is_mixed: bool = False,
+    redact: Redact = str,
 ) -> Written:
     """Return *response* as a body for the client of *incoming*. A body in the client's format goes out as it came.
 
@@ -126,28 +129,47 @@ def whole(
         token: as for :func:`addressed`.
         seal: returns the seal of the answer.
         is_mixed: whether other providers may get the answer back, so that one with a seal is written anew with it.
+        redact: removes credentials from an error, because servers may repeat them.
 
     Raises:
         ConversionError: the answer holds text that is not valid JSON, or a dangerous loss would be raised.
     """
+    if response.error_info is not None:
+        response = _redacted(response, redact)
     shown_response, wants = with_custom_calls(response, incoming.custom_tools), incoming.wants
     model = response.attempts[-1].model if response.attempts else None
     is_marked = is_mixed and seal(response) is not None
     native = native_body(incoming, response) if shown_response is response and not is_marked else None
     if native is not None:
-        written = Written(named(response.raw_events.frames[0], native, alias_of(incoming, model)))
+        body = response.raw_events.frames[0]
+        if response.error_info is not None:
+            body = dumped(redact_json(native, redact))
+        written = Written(named(body, native, alias_of(incoming, model)))
     else:
         shown_response = addressed(incoming, shown_response, token, model)
         written = _converted(incoming, shown_response, seal(response))
     if written.status != 200 or not (wants.echo or wants.namespaces or wants.previous_response_id):
         return written
-    body = loaded(written.body)
-    name_previous(body, wants.previous_response_id)
-    for choice in body["choices"] if wants.echo else ():
+    answer = loaded(written.body)
+    name_previous(answer, wants.previous_response_id)
+    for choice in answer["choices"] if wants.echo else ():
         choice["text"] = prompt_of(incoming) + (choice.get("text") or "")
     if wants.namespaces:
-        name_in_namespaces(body.get("output") or (), incoming)
-    return attrs.evolve(written, body=dumped(body))
+        name_in_namespaces(answer.get("output") or (), incoming)
+    return attrs.evolve(written, body=dumped(answer))
+
+
+def _redacted(response: ChatResponse, redact: Redact) -> ChatResponse:
+    """Return *response* with its errors redacted, whose payload is as its server sent it."""
+    segments = [
+        attrs.evolve(
+            one, metadata={**one.metadata, "raw": redact_json(thaw(one.metadata.get("raw")), redact)}
+        )
+        if one.type is SegmentType.ERROR
+        else one
+        for one in response.segments
+    ]
+    return attrs.evolve(response, segments=segments)
 
 
 def native_body(incoming: Incoming, response: ChatResponse) -> dict[str, Any] | None:
@@ -461,6 +483,7 @@ class Relay:
         words: the client's words, see :func:`words_for`.
         large: the length in bytes from which the last event of an answer of Responses waits for :meth:`finish`, because the
             answer may be too large to be kept.
+        redact: removes credentials from errors, because servers may repeat them.
 
     Attributes:
         losses: the fields that did not go out. Always empty.
@@ -473,9 +496,15 @@ class Relay:
     ending: Ending | None = None
 
     def __init__(
-        self, incoming: Incoming, sent: Sent, words: Mapping[str, str] = _OPENAI, large: float = math.inf
+        self,
+        incoming: Incoming,
+        sent: Sent,
+        words: Mapping[str, str] = _OPENAI,
+        large: float = math.inf,
+        redact: Redact = str,
     ) -> None:
         self._large = large
+        self._redact = redact
         self._waiting = b""
         self._form = form = incoming.form
         self._words = words
@@ -483,21 +512,25 @@ class Relay:
         self._is_chat = form is WireForm.OPENAI_CHAT
         self._hides_usage = self._is_chat and not incoming.wants.include_usage
         self._previous_id = incoming.wants.previous_response_id
-        self._error_frames: list[bytes] = []
+        # What looks like an error, and what comes after it: only the end of the stream says whether it is one.
+        self._error_frame = self._said_with_error = b""
+        self._late_events: list[bytes] = []
         self._has_ended = False
         self._event_number = -1  # of the last event, in Responses
 
     def frames(self, events: Iterable[bytes]) -> bytes:
         """Return further *events* for the client, as received.
 
-        An error, and the end of a large answer of Responses, wait for :meth:`finish` or :meth:`fail`.
+        An error and what comes after it, and the end of a large answer of Responses, wait for :meth:`finish` or
+        :meth:`fail`.
         """
         return b"".join(map(self._frame, events))
 
     def finish(self) -> bytes:
         """Return the end of a stream that did not fail."""
         self._has_ended = True
-        return b"".join(self._error_frames) + self._waiting + (b"data: [DONE]\n\n" if self._is_chat else b"")
+        frames = self._error_frame + b"".join(map(self._frame, self._late_events))
+        return frames + self._waiting + (b"data: [DONE]\n\n" if self._is_chat else b"")
 
     def fail(self, error: ErrorInfo) -> bytes:
         """Return the end of the stream with *error*, or nothing if the stream has ended.
@@ -508,13 +541,17 @@ class Relay:
             return b""
         self._has_ended = True
         if self.ending is None or self.ending.event["type"] != _FAILED:
-            return self._waiting + error_frame(self._form, error, self._event_number + 1)
+            error_event = error_frame(self._form, error, self._event_number + 1)
+            return self._waiting + self._said_with_error + error_event
         own_error = self.ending.response.get("error")
         if type(own_error) is not dict or own_error.get("message") != error.message:
             self.ending.response["error"] = {"code": "server_error", "message": error.message}
         return self.ending.frame()
 
     def _frame(self, data: bytes) -> bytes:
+        if self._error_frame and not self._has_ended:
+            self._late_events.append(data)
+            return b""
         may_hold_usage = self._hides_usage and b'"usage"' in data
         if (
             self._alias is None
@@ -535,7 +572,12 @@ class Relay:
         if kind in _ENDS and type(event.get("response")) is dict:
             self.ending = Ending(event)
         if event.get("error") or kind in _ERRORS:
-            self._error_frames.append(framed(self._form, event, data))
+            told = dumped(event)
+            is_safe = dumped(redact_json(event, self._redact)) == told
+            frame = framed(self._form, event, data if is_safe else dumped(event))
+            if self._has_ended:
+                return frame
+            self._error_frame, self._said_with_error = frame, self._without_error(event)
             return b""
         if may_hold_usage and event.get("usage") is not None:
             if event.get("choices") == [] and event.keys() <= _USUAL_KEYS:
@@ -550,6 +592,17 @@ class Relay:
             return frame
         self._waiting = frame
         return b""
+
+    def _without_error(self, event: Mapping[str, Any]) -> bytes:
+        """Return *event*, which looks like an error, with the choices that it has as well, or nothing without one."""
+        choices = event.get("choices")
+        if not isinstance(choices, list) or not choices:
+            return b""
+        open_choices = [{**one, "finish_reason": None} for one in choices if isinstance(one, dict)]
+        hidden_names = ("error", "usage") if self._hides_usage else ("error",)
+        said = {name: value for name, value in event.items() if name not in hidden_names}
+        said["choices"] = open_choices
+        return framed(self._form, said, dumped(said))
 
 
 class Ending:
@@ -759,22 +812,25 @@ class StreamWriter:
                 choice["text"] = self._prompt + choice["text"]
 
 
-def written(writer: StreamWriter, events: EventStream) -> bytes:
-    """Return the ready *events* in the client's format. An error shows only what a client may see."""
-    return b"".join(_frames(writer, event) for event in events.ready)
+def written(writer: StreamWriter, events: EventStream, redact: Redact) -> bytes:
+    """Return the ready *events* in the client's format. An error is for a client, see :func:`for_client`."""
+    return b"".join(_frames(writer, event, redact) for event in events.ready)
 
 
-def _frames(writer: StreamWriter, event: StreamEvent) -> bytes:
+def _frames(writer: StreamWriter, event: StreamEvent, redact: Redact) -> bytes:
     error = None if event.response is None else event.response.error_info
-    shown_error = None if error is None else for_client(error)
-    return writer.feed(event) if shown_error is None or shown_error is error else writer.fail(shown_error)
+    shown_error = None if error is None else for_client(error, redact)
+    return writer.feed(event) if shown_error is None or shown_error == error else writer.fail(shown_error)
 
 
-def relayed(relay: Relay, events: EventStream) -> bytes:
-    """Return the server's events since the last call, and the end of the stream if it has come."""
+def relayed(relay: Relay, events: EventStream, redact: Redact) -> bytes:
+    """Return the server's events since the last call, and the end of the stream if it has come.
+
+    Its error is for a client, see :func:`for_client`.
+    """
     response = events.response if events.has_ended else None
     error = None if response is None else response.error_info
     frames = relay.frames(events.take_frames())
     if error is not None:
-        return frames + relay.fail(for_client(error))
+        return frames + relay.fail(for_client(error, redact))
     return frames if response is None else frames + relay.finish()

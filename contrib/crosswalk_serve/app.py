@@ -19,6 +19,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from crosswalk.convert import WireForm
 from crosswalk.errors import ErrorKind
+from crosswalk.service import UnsupportedRequestError
 from crosswalk.wire.options import FieldError
 from crosswalk_serve.asking import Ask
 from crosswalk_serve.config import Config
@@ -41,6 +42,12 @@ _FORMS_BY_PATH: Final = {
 
 _GEMINI_PREFIXES: Final = ("v1beta", "v1")
 """The beginnings of Gemini's paths."""
+
+
+_HANDLED_ERRORS: Final = (
+    *(Refusal, BadRequestError, FieldError, UnsupportedRequestError, HTTPException),
+    *(ClientDisconnect, Exception),
+)
 
 
 def create_app(config: Config, *, clock: Callable[[], float] = time, **service_options: Any) -> Starlette:
@@ -122,9 +129,7 @@ def create_app(config: Config, *, clock: Callable[[], float] = time, **service_o
         routes=routes,
         middleware=middleware,
         lifespan=lifespan,
-        exception_handlers=dict.fromkeys(
-            (Refusal, BadRequestError, FieldError, HTTPException, ClientDisconnect, Exception), handle_error
-        ),
+        exception_handlers=dict.fromkeys(_HANDLED_ERRORS, handle_error),
     )
     # A redirect would lead to the address in the client's request: behind a proxy, without its TLS.
     app.router.redirect_slashes = False

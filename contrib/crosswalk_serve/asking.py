@@ -13,13 +13,14 @@ import attrs
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
-from crosswalk.convert import ConversionError, DangerousLossError, WireForm
+from crosswalk.convert import ConversionError, WireForm
 from crosswalk.errors import ErrorInfo, ErrorKind, MappingError, ProviderError
 from crosswalk.formats.reading import ClientRequest
 from crosswalk.formats.writing import source_form
 from crosswalk.service import Adaptation, ChatRequest, EventStream, LLMService, UnsupportedRequestError
 from crosswalk.service.endpoint import is_paid, is_unstarted
 from crosswalk.service.setup import PreparedRequest
+from crosswalk.text import Redact
 from crosswalk.types import ChatMessage, ChatResponse, Segment, StreamEventType
 from crosswalk.types.values import new_id
 from crosswalk.wire.options import Fields
@@ -130,7 +131,7 @@ class Ask:
                 await exchange.run()
         except Refusal as refusal:
             await exchange.refuse(refusal.info, refusal.retry_after, may_repeat=refusal.may_repeat)
-        except (BadRequestError, UnsupportedRequestError, DangerousLossError) as error:
+        except (BadRequestError, UnsupportedRequestError, ConversionError) as error:
             await exchange.refuse(info_of(error))
         except ClientDisconnect:
             pass
@@ -434,10 +435,17 @@ class GatewayExchange(Exchange):
             self._may_repeat = _is_free(response)
         if error is not None and not (is_paid(response) and self._keeps_content(response, error)):
             await self._settle(response)
-            return await self.refuse(for_client(error), _retry_after(response))
+            return await self.refuse(for_client(error, self._redact), _retry_after(response))
         original = carried(response)
         try:
-            written = whole(self._incoming, original, self.reply.id, self._seal, is_mixed=self._is_mixed)
+            written = whole(
+                self._incoming,
+                original,
+                self.reply.id,
+                self._seal,
+                is_mixed=self._is_mixed,
+                redact=self._redact,
+            )
         except ConversionError as why:
             self.reply.dropped += dropped_fields(getattr(why, "losses", ()), original)
             await self._settle(response)  # it is paid
@@ -451,7 +459,7 @@ class GatewayExchange(Exchange):
         if (
             self._form is WireForm.OPENAI_RESPONSES
             and response.segments
-            and for_client(error).message == error.message
+            and for_client(error, self._redact).message == error.message
         ):
             return True
         return not self._is_mixed and native_body(self._incoming, response) is not None
@@ -471,11 +479,9 @@ class GatewayExchange(Exchange):
                 ended_response = events.response
             except MappingError as error:
                 ended_response = self._unreadable(error)
-                last_frames = (
-                    b""
-                    if self._writer is None
-                    else self._writer.fail(ended_response.error_info or _UNREADABLE_ERROR)
-                )
+                if self._writer is not None:
+                    unreadable = ended_response.error_info or _UNREADABLE_ERROR
+                    last_frames = self._writer.fail(attrs.evolve(unreadable, kind=ErrorKind.SERVER))
         if self._writer is not None:
             if ended_response is None:
                 ended_response = events.response
@@ -501,7 +507,10 @@ class GatewayExchange(Exchange):
             seconds_metric = self._gateway.metrics.first_seconds.labels(self._form.value, self._route.name)
             seconds_metric.observe(perf_counter() - self._start_time)
         while True:
-            frames = relayed(writer, events) if isinstance(writer, Relay) else written(writer, events)
+            if isinstance(writer, Relay):
+                frames = relayed(writer, events, self._redact)
+            else:
+                frames = written(writer, events, self._redact)
             events.ready.clear()
             if events.has_ended:
                 return frames
@@ -517,7 +526,7 @@ class GatewayExchange(Exchange):
         words = words_for(self._request.headers, self._gateway.config.reasoning_events)
         if sent is not None and not self._is_mixed and is_native(self._incoming, sent):
             large = self._gateway.config.responses.bytes * _LARGE_SHARE
-            return Relay(self._incoming, sent, words, large)
+            return Relay(self._incoming, sent, words, large, self._redact)
         model, adaptations = (None, ()) if sent is None else (sent.model, sent.adaptations)
         about = (self.reply.id, model, self._seal, words, [Adaptation(**one) for one in adaptations])
         return StreamWriter(self._incoming, lambda: events.head, *about)
@@ -550,7 +559,15 @@ class GatewayExchange(Exchange):
             return None
         if writer.ending is not None:
             return dumped(writer.ending.response)
-        return whole(self._incoming, carried(response), self.reply.id, self._seal, is_mixed=True).body
+        original = carried(response)
+        return whole(
+            self._incoming, original, self.reply.id, self._seal, is_mixed=True, redact=self._redact
+        ).body
+
+    @property
+    def _redact(self) -> Redact:
+        assert self._service is not None, "it was asked"
+        return self._service.redact
 
     # Output.
 

@@ -10,7 +10,7 @@ import math
 import os
 import re
 import typing
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +25,7 @@ from yaml.composer import ComposerError
 
 from crosswalk.codec import CanonicalConverter, converter
 from crosswalk.convert import WireForm
-from crosswalk.errors import ConfigurationError, CrosswalkError
+from crosswalk.errors import ConfigurationError, CrosswalkError, ErrorKind
 from crosswalk.service import Endpoint, RetryPolicy, Secret, Timeouts, max_tokens_of
 
 # ---------------------------------------------------------------------------------- config
@@ -298,6 +298,16 @@ def _check_port(_: Any, attribute: attrs.Attribute[int], value: int) -> None:
         raise ConfigurationError("expected a port, from 0 to 65535", key=attribute.name)
 
 
+def _check_addresses(_: Any, attribute: attrs.Attribute[Any], addresses: tuple[str, ...]) -> None:
+    for number, address in enumerate(addresses):
+        try:
+            ipaddress.ip_network("::/0" if address == "*" else address)
+        except ValueError:
+            raise ConfigurationError(
+                "expected an IP address, a network such as 10.0.0.0/8, or *", key=f"{attribute.name}.{number}"
+            ) from None
+
+
 @attrs.frozen(kw_only=True)
 class Listen:
     """The address of the gateway.
@@ -314,7 +324,7 @@ class Listen:
     host: str = "127.0.0.1"
     port: int = attrs.field(default=8080, validator=_check_port)
     workers: int = attrs.field(default=1, validator=_COUNT)
-    trusted_proxies: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = attrs.field(default=(), validator=_check_addresses)
     origins: tuple[str, ...] = ()
     open: bool = False
 
@@ -499,6 +509,7 @@ _PLACEHOLDER: Final = re.compile("\ue000(\\w+)\ue001")
 _OPEN_VARIABLE: Final = re.compile(r"\$\{\w*$")
 """A variable whose brace was forgotten."""
 _DEEPEST: Final = 64
+_MOST_NODES: Final = 100_000
 
 
 def load_config(path: Path | str, environ: Mapping[str, str] | None = None) -> Config:
@@ -526,7 +537,8 @@ def read_config(
     if not isinstance(root, yaml.MappingNode):
         raise ConfigurationError(f"{source}: expected a mapping with `models`", source=source)
     try:
-        value = _plain(root, (), os.environ if environ is None else environ)
+        left_nodes = iter(range(_MOST_NODES))
+        value = _plain(root, (), os.environ if environ is None else environ, left_nodes)
         return _converter().structure(value, Config)
     except Exception as error:
         problem = _first_problem(error)
@@ -596,38 +608,50 @@ def _composed(text: bytes | str, source: str) -> yaml.Node | None:
         return yaml.compose(_VARIABLE.sub("\ue000\\1\ue001", yaml_text), _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark is not None else ""
+        line = None if mark is None else mark.line + 1
+        if isinstance(error, UnicodeDecodeError):
+            line = error.object.count(b"\n", 0, error.start) + 1
+        where = "" if line is None else f", line {line}"
         is_second = isinstance(error, ComposerError) and "single document" in str(error)
         problem = "expected one document, not several" if is_second else "not YAML"
         raise ConfigurationError(f"{source}{where}: {problem}", source=source) from None
 
 
-def _plain(node: yaml.Node, path: tuple[str, ...], environ: Mapping[str, str]) -> Any:
+def _plain(
+    node: yaml.Node, path: tuple[str, ...], environ: Mapping[str, str], left_nodes: Iterator[int]
+) -> Any:
     """Return *node*, which is at *path*, as decoded JSON. Texts have the values of *environ* for their ``${NAME}``.
 
     Raises:
-        ConfigurationError: it is not JSON, or a variable is missing.
+        ConfigurationError: it is not JSON, a variable is missing, or aliases make more of it than there are *left_nodes*.
     """
     key = ".".join(path)
     if len(path) > _DEEPEST:
         raise ConfigurationError("nested too deeply", key=key)
+    if next(left_nodes, None) is None:
+        raise ConfigurationError(f"more than {_MOST_NODES} values, by its aliases", key=path[0])
     if isinstance(node, yaml.SequenceNode):
-        return [_plain(child, (*path, str(number)), environ) for number, child in enumerate(node.value)]
+        return [
+            _plain(child, (*path, str(number)), environ, left_nodes)
+            for number, child in enumerate(node.value)
+        ]
     if isinstance(node, yaml.MappingNode):
         values: dict[str, Any] = {}
         for name_node, child in node.value:
-            if not isinstance(name_node, yaml.ScalarNode):
+            is_null = name_node.tag == "tag:yaml.org,2002:null"
+            if not isinstance(name_node, yaml.ScalarNode) or is_null or not name_node.value:
                 raise ConfigurationError("expected a plain key", key=key)
             name = str(name_node.value)
             if name in values:
                 raise ConfigurationError("is given twice", key=".".join((*path, name)))
-            values[name] = _plain(child, (*path, name), environ)
+            values[name] = _plain(child, (*path, name), environ, left_nodes)
         return values
     try:
         value = _Loader("").construct_object(node)
     except (yaml.YAMLError, ValueError):
         value = node
-    if value is not None and type(value) not in (str, bool, int, float):
+    is_sexagesimal = type(value) in (int, float) and ":" in str(node.value)
+    if is_sexagesimal or (value is not None and type(value) not in (str, bool, int, float)):
         raise ConfigurationError("expected what JSON has; put it in quotes", key=key)
     missing_names = [one for one in _PLACEHOLDER.findall(str(value)) if one not in environ]
     if isinstance(value, str) and _OPEN_VARIABLE.search(value):
@@ -654,6 +678,7 @@ def _converter() -> CanonicalConverter:
     new_converter = converter()
     for kind in (str, Path, Secret, KeyHash):
         new_converter.register_structure_hook(kind, _text)
+    new_converter.register_structure_hook(ErrorKind, _error_kind)
     new_converter.register_structure_hook_factory(_is_list, _items)
     new_converter.register_structure_hook_factory(_is_section, _section)
     return new_converter
@@ -662,6 +687,12 @@ def _converter() -> CanonicalConverter:
 def _is_list(kind: Any) -> bool:
     origin: object = typing.get_origin(kind)
     return origin is tuple or origin is frozenset
+
+
+def _error_kind(value: Any, _: Any) -> ErrorKind:
+    if value not in [*ErrorKind]:
+        raise ConfigurationError(f"expected one of {', '.join(ErrorKind)}")
+    return ErrorKind(value)
 
 
 def _is_section(kind: Any) -> bool:

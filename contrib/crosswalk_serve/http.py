@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from itertools import islice
 from types import TracebackType
 from typing import Any, Final, Self
 from uuid import uuid4
@@ -19,14 +20,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from crosswalk.convert import DangerousLossError, Loss, WireForm, error_body
+from crosswalk.convert import ConversionError, DangerousLossError, Loss, WireForm, error_body
 from crosswalk.convert.losses import ENVELOPE_KEYS
 from crosswalk.errors import CrosswalkError, ErrorInfo, ErrorKind
 from crosswalk.formats.writing import source_form
 from crosswalk.service import UnsupportedRequestError, adaptations_of
-from crosswalk.text import names_credential
+from crosswalk.text import Redact, names_credential
 from crosswalk.types import Alternative, ChatResponse, IncompleteReason, SegmentType, dump_json, load_json
-from crosswalk.types.json import step
+from crosswalk.types.json import step, thaw
 from crosswalk.wire import chat, messages, ollama, responses
 from crosswalk.wire.framing import load_with_halves, mend_halves
 from crosswalk.wire.options import FieldError
@@ -80,9 +81,30 @@ _SERVER_KINDS: Final = (ErrorKind.SERVER, ErrorKind.UNKNOWN, ErrorKind.TOOL_CALL
 """The kinds of errors that are the fault of the server, or of its model."""
 
 
-def for_client(error: ErrorInfo) -> ErrorInfo:
+def redact_json(value: Any, redact: Redact) -> Any:
+    """Return the plain JSON *value* with its texts and names redacted. Its dicts and lists are changed."""
+    containers: list[Any] = [[value]]
+    for container in containers:  # it grows meanwhile
+        is_object = isinstance(container, dict)
+        items = list(container.items() if is_object else enumerate(container))
+        if is_object:
+            container.clear()
+        for key, item in items:
+            container[redact(key) if is_object else key] = redact(item) if isinstance(item, str) else item
+            if isinstance(item, dict | list):
+                containers.append(item)
+    return containers[0][0]
+
+
+def for_client(error: ErrorInfo, redact: Redact) -> ErrorInfo:
     """Return a provider's *error* for a client. Refused credentials are the gateway's and not the client's, and the
-    addresses of servers are private."""
+    addresses of servers are private. *redact* removes credentials from every text, because servers may repeat them."""
+    error = attrs.evolve(
+        error,
+        message=redact(error.message),
+        code=None if error.code is None else redact(error.code),
+        raw=redact_json(thaw(error.raw), redact),
+    )
     if error.code in _UNREACHED_MESSAGES:
         text, status = _UNREACHED_MESSAGES[error.code]
         return attrs.evolve(error, message=f"the server of this model {text}", status=status)
@@ -97,7 +119,8 @@ def for_client(error: ErrorInfo) -> ErrorInfo:
             code="bad_credentials",
         )
     if error.status is None and error.kind in _SERVER_KINDS:
-        return attrs.evolve(error, status=502)  # the answer cannot be read, or has no end
+        kind = ErrorKind.SERVER if error.code == "unreadable_answer" else error.kind
+        return attrs.evolve(error, status=502, kind=kind)  # the answer cannot be read, or has no end
     return error
 
 
@@ -183,6 +206,9 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
     if isinstance(error, DangerousLossError):
         message = f"the answer cannot be written in the format of this request: {error.losses[0].rule.why}"
         return ErrorInfo(ErrorKind.SERVER, message, status=502, code="unsupported_answer")
+    if isinstance(error, ConversionError):
+        message = "the answer cannot be written in the format of this request"
+        return ErrorInfo(ErrorKind.SERVER, message, status=502, code="unsupported_answer")
     places = error.options if isinstance(error, UnsupportedRequestError) else ()
     param = error.path if isinstance(error, BadRequestError) else (places[0] if places else "")
     status = error.status if isinstance(error, BadRequestError) else 400
@@ -196,15 +222,13 @@ def info_of(error: CrosswalkError) -> ErrorInfo:
     return ErrorInfo(ErrorKind.INVALID_REQUEST, str(error), status=status, raw=error_body)
 
 
-_GOOGLE_WORDS: Final[Mapping[int, str]] = {503: "UNAVAILABLE", 529: "UNAVAILABLE"}
-"""Google's words for statuses whose errors other APIs count among others."""
 _GOOGLE_WORD: Final = re.compile("[A-Z_]+")
 
 
 def worded(form: WireForm, error: ErrorInfo) -> ErrorInfo:
     """Return *error* with words of the API of *form*: no code of Google's for others, and the client's name of the place."""
     if form is WireForm.GEMINI:
-        return attrs.evolve(error, code=_GOOGLE_WORDS.get(error.status or 0, error.code))
+        return error
     if _GOOGLE_WORD.fullmatch(error.code or ""):
         error = attrs.evolve(error, code=None)
     place = error.raw.get("error") if isinstance(error.raw, Mapping) else None
@@ -266,7 +290,7 @@ def error_response(request: Request, error: Exception, id: str) -> Response:
     if isinstance(error, Refusal):
         error_info, may_repeat = error.info, error.may_repeat
         headers = retry_headers(error.retry_after, may_repeat=may_repeat)
-    elif isinstance(error, BadRequestError):
+    elif isinstance(error, BadRequestError | UnsupportedRequestError):
         error_info = info_of(error)
     elif isinstance(error, FieldError):
         error_info = info_of(BadRequestError(error.problem, error.path))
@@ -276,8 +300,9 @@ def error_response(request: Request, error: Exception, id: str) -> Response:
         headers = dict(error.headers or {})
     elif isinstance(error, ClientDisconnect):
         return Response(status_code=LEFT)
-    else:
-        error_info = GATEWAY_FAILURE
+    else:  # a server may have been asked, and the HTTP server closes the connection
+        error_info, may_repeat = GATEWAY_FAILURE, False
+        headers = {"connection": "close", **retry_headers(None, may_repeat=may_repeat)}
     form = form_of(request)
     body, status = failed(form, error_info, id)
     status = final_status(status, request.headers.get("user-agent", ""), may_repeat=may_repeat)
@@ -355,6 +380,8 @@ def dumped(value: Any) -> bytes:
 
 
 _MODEL: Final = re.compile(rb'("model"\s*:\s*)"(?:[^"\\]|\\.)*"')
+_MOST_PLACES: Final = 4
+"""The number of places with the name of a model among which its own is looked for."""
 _ESCAPED_NAME: Final = b"\\u006"
 """How a text in JSON begins that spells a letter of ``model`` by its number."""
 
@@ -367,11 +394,14 @@ def named(body: bytes, fields: Mapping[str, Any], model: str | None) -> bytes:
     own_name = fields.get("model")
     if model is None or model == own_name or type(own_name) is not str:
         return body
-    if body.count(b'"model"') != 1 or _ESCAPED_NAME in body:
-        return dumped({**loaded(body), "model": model})
-    place = _MODEL.search(body)
-    assert place is not None, "the only such text is the name of the field, before a text"
-    return b"".join((body[: place.end(1)], dump_json(model), body[place.end() :]))
+    named_bodies = (
+        b"".join((body[: place.end(1)], dump_json(model), body[place.end() :]))
+        for place in islice(_MODEL.finditer(body), _MOST_PLACES)
+    )
+    if body.count(b'"model"') == 1 and _ESCAPED_NAME not in body:
+        return next(named_bodies)  # the only such text is the name of the field, before a text
+    wanted = {**loaded(body), "model": model}
+    return next((one for one in named_bodies if loaded(one) == wanted), None) or dumped(wanted)
 
 
 def media_type(form: WireForm) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import secrets
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -46,6 +48,7 @@ _DEFAULT_OPTIONS: Final = (
 )
 _COST_KEYS: Final = ("input_cost_per_token", "output_cost_per_token")
 _ENVIRONMENT_PREFIX: Final = "os.environ/"
+_NAME: Final = re.compile(r"\w+")
 _CALLBACKS: Final = {"prometheus": "metrics", "otel": "tracing"}
 
 
@@ -80,7 +83,7 @@ def import_litellm(path: Path | str, environ: Mapping[str, str] | None = None) -
         document = yaml.safe_load(Path(path).read_bytes())
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}", source=str(path)) from None
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         raise ConfigurationError(f"{path}: not YAML", source=str(path)) from None
     if not (isinstance(document, dict) and isinstance(document.get("model_list"), list)):
         raise ConfigurationError(f"{path}: expected a mapping with `model_list`", source=str(path))
@@ -193,9 +196,12 @@ class _Import:
         if headers:
             target["headers"] = headers
         weights = {key: parameters.pop(key, None) for key in ("weight", "rpm", "tpm")}
-        target["weight"] = float(next(filter(None, weights.values()), 1))
-        for key in ("rpm", "tpm"):
-            if weights[key]:
+        usable = (one for one in weights.values() if type(one) in (int, float) and 0 < one < math.inf)
+        target["weight"] = float(next(usable, 1))
+        for key, value in weights.items():
+            if value and type(value) not in (int, float):
+                self._omit(f"{place}.litellm_params.{key}", "not a number")
+            elif value and key != "weight":
                 self._omit(f"{place}.litellm_params.{key}", "endpoints have weights, but no limits")
         return target
 
@@ -208,12 +214,12 @@ class _Import:
     def _fall_back(self, place: str, section: dict[str, Any]) -> None:
         """Append the endpoints of the fallbacks to those of their models."""
         targets_by_model = {name: list(model["endpoints"]) for name, model in self._models.items()}
-        for entry in section.pop("fallbacks", None) or ():
+        for entry in _items(section.pop("fallbacks", None)):
             for name, fallback_names in _mapping(entry).items():
                 if name not in targets_by_model:
                     self._omit(f"{place}.fallbacks", f"no model {name!r}")
                     continue
-                for fallback_name in fallback_names:
+                for fallback_name in map(str, _items(fallback_names)):
                     if fallback_name not in targets_by_model:
                         self._omit(f"{place}.fallbacks", f"no model {fallback_name!r}")
                     for target in targets_by_model.get(fallback_name, ()):
@@ -224,7 +230,7 @@ class _Import:
 
     def _name(self, aliases: Mapping[str, Any]) -> None:
         for alias, target in aliases.items():
-            name = _mapping(target).get("model", target)
+            name = str(_mapping(target).get("model", target))
             if name in self._models:
                 self._models[name].setdefault("aliases", []).append(alias)
             else:
@@ -250,8 +256,7 @@ class _Import:
         if seconds is not None:
             options["timeouts"] = {"total": float(seconds)}
         for setting in ("callbacks", "success_callback", "failure_callback"):
-            callbacks = settings.pop(setting, None) or ()
-            for callback in [callbacks] if isinstance(callbacks, str) else callbacks:
+            for callback in map(str, _items(settings.pop(setting, None))):
                 if callback in _CALLBACKS:
                     options[_CALLBACKS[callback]] = True
                 else:
@@ -288,10 +293,24 @@ def _mapping(value: object) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _items(value: object) -> list[Any]:
+    """Return the list *value*, or a list of one *value*, or an empty one for ``None``."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
 def _text(value: object) -> str:
-    """Return *value* as a text of the gateway's file, with ``${NAME}`` for a variable of the environment."""
+    """Return *value* as a text of the gateway's file, with ``${NAME}`` for a variable of the environment.
+
+    Raises:
+        ConfigurationError: that has no name, or one that the gateway's file cannot say.
+    """
     text = str(value)
-    return f"${{{text.removeprefix(_ENVIRONMENT_PREFIX)}}}" if text.startswith(_ENVIRONMENT_PREFIX) else text
+    if not text.startswith(_ENVIRONMENT_PREFIX):
+        return text
+    name = text.removeprefix(_ENVIRONMENT_PREFIX)
+    if not _NAME.fullmatch(name):
+        raise ConfigurationError(f"{_ENVIRONMENT_PREFIX}{name}: not the name of a variable")
+    return f"${{{name}}}"
 
 
 def _vendors() -> Iterable[tuple[str, str]]:

@@ -80,7 +80,9 @@ async def fetch(
     *,
     endpoint: int = 0,
 ) -> PlainAnswer:
-    """Return the answer of an endpoint of *service*, which has a status of success. See :meth:`LLMService.request`.
+    """Return the answer of an endpoint of *service*, which has a status of success and is no error.
+
+    See :meth:`LLMService.request`.
 
     Args:
         service: the service with the endpoints.
@@ -97,7 +99,8 @@ async def fetch(
     error, retry_after, is_free = None, None, False
     try:
         answer = await service.request(method, path, body, headers, endpoint=endpoint)
-        if 200 <= answer.status < 300:
+        is_error = method != "GET" and bool((_json_object(answer) or {}).get("error"))  # a file says anything
+        if 200 <= answer.status < 300 and not is_error:
             return answer
         error = normalize(answer.body, provider, status=min(answer.status, 599), keep_raw=False).error_info
         retry_after, is_free = answer.retry_after, is_unstarted(answer.status, None)
@@ -106,10 +109,10 @@ async def fetch(
         is_free = is_unstarted(None, None if error is None else error.code)
     except CrosswalkError:
         pass
-    client_error = for_client(error or _NO_ANSWER)
+    client_error = for_client(error or _NO_ANSWER, service.redact)
     raise Refusal(
         client_error.kind,
-        service.redact(client_error.message),
+        client_error.message,
         status=client_error.status,
         code=client_error.code,
         retry_after=None if retry_after is None else math.ceil(retry_after),
@@ -359,8 +362,8 @@ def _count(name: str, body: bytes) -> int:
     Raises:
         ValueError, LookupError, TypeError: it has no count.
     """
-    count = orjson.loads(body)[name]
-    if type(count) is not int:
+    count: int = orjson.loads(body)[name]
+    if not _is_count(count):
         raise TypeError("a count is a whole number")
     return count
 
@@ -586,8 +589,8 @@ def _ollama_answer(path: str, model: str, body: bytes) -> bytes:
     embeddings = [item["embedding"] for item in answer_object["data"]]
     if path == _OLD_EMBEDDING_PATH:
         return dump_json({"embedding": embeddings[0]})
-    count = (answer_object.get("usage") or {}).get("prompt_tokens")
-    count_field = {} if count is None else {"prompt_eval_count": count}
+    usage = _usage(answer_object)
+    count_field = {} if usage is None else {"prompt_eval_count": usage.prompt_tokens}
     return dump_json({"model": model, "embeddings": embeddings, **count_field})
 
 
@@ -601,12 +604,20 @@ def _json_object(answer: PlainAnswer) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+_MAX_COUNT: Final = 2**62
+"""The number of tokens below which counts are taken for counts. The sum of two has at most 63 bits."""
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value < _MAX_COUNT
+
+
 def _usage(value: dict[str, Any]) -> UsageInfo | None:
     """Return the token counts in an answer, or ``None`` without them."""
     counts = value.get("usage")
     counts = counts if isinstance(counts, dict) else {"input_tokens": value.get("prompt_eval_count")}
     token_counts = [
-        next((counts[name] for name in names if type(counts.get(name)) is int and counts[name] >= 0), None)
+        next((counts[name] for name in names if _is_count(counts.get(name))), None)
         for names in (_INPUT_KEYS, _OUTPUT_KEYS)
     ]
     return None if token_counts == [None, None] else UsageInfo(token_counts[0] or 0, token_counts[1] or 0)

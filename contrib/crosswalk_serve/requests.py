@@ -289,6 +289,8 @@ def foreign_switches(form: WireForm, headers: Iterable[tuple[bytes, bytes]]) -> 
 
 _DISPOSITION_PATTERN: Final = re.compile(rb"^content-disposition:(.*)$", re.IGNORECASE | re.MULTILINE)
 _NAME_PATTERN: Final = re.compile(rb';\s*name=(?:"([^"\r]*)"|([^;\s]*))', re.IGNORECASE)
+_LIKE_MODEL_PATTERN: Final = re.compile(rb"[\s']+model[\s']*|model[\s']+|[\s']*model[\s']*\[.*", re.DOTALL)
+"""A name that some readers take for ``model``, too: in single quotes, or as the name of a list."""
 _CODED_NAME_PATTERN: Final = re.compile(rb";\s*name\*", re.IGNORECASE)
 
 
@@ -386,7 +388,8 @@ def _place_of_model(body: bytes, content_type: str) -> slice | None:
             raise BadRequestError("a part of the form has no head or no end")
         disposition = b"".join(_DISPOSITION_PATTERN.findall(head))
         names = [quoted or plain for quoted, plain in _NAME_PATTERN.findall(disposition)]
-        if len(names) != 1 or _CODED_NAME_PATTERN.search(disposition):
+        is_unclear = any(map(_LIKE_MODEL_PATTERN.fullmatch, names))
+        if len(names) != 1 or is_unclear or _CODED_NAME_PATTERN.search(disposition):
             raise BadRequestError("a part of the form has no plain name")
         if names == [b"model"]:
             if model_span is not None:

@@ -919,6 +919,8 @@ _GEMINI_STATUSES: Final = {
     ErrorKind.SERVER: "INTERNAL",
     ErrorKind.TIMEOUT: "DEADLINE_EXCEEDED",
 }
+_GEMINI_WORDS: Final = {404: "NOT_FOUND", 503: "UNAVAILABLE", 529: "UNAVAILABLE"}
+"""Google's words for statuses whose errors other APIs count among others."""
 _RESPONSE_CODES: Final = {
     ErrorKind.RATE_LIMIT: "rate_limit_exceeded",
     ErrorKind.QUOTA: "rate_limit_exceeded",
@@ -978,7 +980,7 @@ def anthropic_error(info: ErrorInfo) -> Event:
 def gemini_error(info: ErrorInfo) -> Event:
     """Return the body of an HTTP error, or of the chunk that ends a stream, as Google's services write it."""
     usual_status = _GEMINI_STATUSES.get(info.kind, _GEMINI_STATUSES[_near_kind(info, WireForm.GEMINI)])
-    usual = "NOT_FOUND" if info.status == 404 else usual_status
+    usual = _GEMINI_WORDS.get(info.status or 0, usual_status)
     status = info.code if info.code in gemini.ERRORS else usual
     return {"error": {"code": error_status(info, WireForm.GEMINI), "message": info.message, "status": status}}
 

@@ -529,6 +529,7 @@ class Reader:
 
         Args:
             is_cut: whether the connection broke. Behind the end of an answer, an event that is not whole then says nothing.
+                The beginning of the sentinel says nothing there anyway.
 
         Raises:
             IncompleteStreamError: the provider's terminal signal is missing.
@@ -554,7 +555,8 @@ class Reader:
                 try:
                     yield from self._read_frame(data, name)
                 except IncompleteStreamError:
-                    if not (is_cut and self.has_ended):
+                    is_void = is_cut or b"[DONE]".startswith(data)
+                    if not (is_void and self.has_ended):
                         raise
         if self._halves is not None:
             yield from self._map_held(self._halves.flush())

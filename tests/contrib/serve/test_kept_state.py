@@ -519,6 +519,9 @@ def test_a_page_that_fails_says_so_in_the_form_of_the_api(
     monkeypatch.setattr(gateway.gateway, "models", fail)
     with httpx2.Client() as client:
         answer = client.get(f"{gateway.url}/v1/models")
+        # The HTTP server closes the connection, so that a next request must not be sent on it. No SDK repeats this one.
+        assert (answer.headers["connection"], answer.headers["x-should-retry"]) == ("close", "false")
+        assert client.get(f"{gateway.url}/healthz").status_code == 200
     assert (answer.status_code, answer.json()["error"]["message"]) == (500, "the gateway failed")
 
 

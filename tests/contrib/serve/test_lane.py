@@ -323,11 +323,13 @@ CHAT_BODY = json.loads(says().chunks[0])
     [
         (b'{"model" :\n"a\\"b", "x": [1.50], %s', b'{"model" :\n"tiny", "x": [1.50], %s'),
         (b'{"\\u006dodel": "a", %s', None),
-        (b'{"model": "a", "more": {"model": "b"}, %s', None),
-        (b'{"model": "a", "more": "model", %s', None),
+        (b'{"model": "a", "more": {"model": "a"}, "x": [1.50], %s', b'{"model": "tiny", "more": {"model": "a"}, "x": [1.50], %s'),
+        (b'{"more": {"model": "a"}, "model": "a", "x": [1.50], %s', b'{"more": {"model": "a"}, "model": "tiny", "x": [1.50], %s'),
+        (b'{"more": [' + b'{"model": "a"}, ' * 4 + b'1], "model": "a", %s', None),
+        (b'{"model": "a", "more": "model", "x": [1.50], %s', b'{"model": "tiny", "more": "model", "x": [1.50], %s'),
         (b'{%s', b'{%s'),
     ],
-    ids=["one name", "a name by numbers", "two names", "a text like it", "no name"],
+    ids=["one name", "a name by numbers", "two names", "its own last", "many names", "a text like it", "no name"],
 )  # fmt: skip
 def test_a_name_is_exchanged_where_it_can_be_told(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, sent: bytes, received: bytes | None
@@ -437,6 +439,7 @@ def takes_lane(asked: Mapping[str, Any], **options: Any) -> bool:
 def test_a_plain_request_takes_the_lane() -> None:
     assert takes_lane(HI)
     assert takes_lane({**HI, "messages": TALK, "temperature": 0.5, "stream": False})
+    assert takes_lane({**HI, "metadata": {"model": "x"}})
 
 
 ITEM = {"type": "text", "text": "Hi"}
@@ -476,14 +479,13 @@ TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "ob
         (HI, {"models": f"{{{ENDPOINT}, options: {{min_p: 0.1}}}}"}),
         (HI, {"models": f"[{{{ENDPOINT}}}, {{provider: openai, model: real, api_key: k, base_url: 'URL'}}]"}),
         ({**HI, "temperature": None}, {}),
-        ({**HI, "metadata": {"model": "x"}}, {}),
         (WRITTEN_APART, {}),
         ({**HI, "tools": [TOOL]}, {}),
         ({"model": "tiny", "prompt": "Hi"}, {"path": "/v1/completions"}),
         (ASKED["/v1/messages"], {"path": "/v1/messages"}),
     ],
     ids=[
-        "repeated", "idempotent", "budget", "defaults", "options", "two providers", "null", "model twice", "half pairs",
+        "repeated", "idempotent", "budget", "defaults", "options", "two providers", "null", "half pairs",
         "long options", "no conversation", "another format",
     ],
 )  # fmt: skip

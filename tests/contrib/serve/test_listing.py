@@ -689,7 +689,8 @@ def test_a_server_that_was_said_to_count_may_fail(upstream: ReplayServer) -> Non
     async def do(client: httpx2.AsyncClient, _: Any) -> None:
         upstream.add(Answer.of_json({"input_tokens": "7"})).add(Answer.failure(404))
         upstream.add(Answer((b"[]",))).add(Answer.of_json({}), Reset(after_bytes=0))
-        for status in (502, 404, 502, 502):
+        upstream.add(Answer.of_json({"input_tokens": -1}))
+        for status in (502, 404, 502, 502, 502):
             answer = await client.post("/v1/messages/count_tokens", json=COUNTED)
             assert (answer.status_code, answer.json()["type"]) == (status, "error")
         wrong = await client.post(
@@ -703,6 +704,25 @@ def test_a_server_that_was_said_to_count_may_fail(upstream: ReplayServer) -> Non
         ),
         do,
     )
+
+
+VIDEO = {"fileData": {"mimeType": "video/mp4", "fileUri": "https://example.org/a.mp4"}}
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai_responses"])
+def test_content_that_no_server_of_the_model_counts_is_refused(upstream: ReplayServer, provider: str) -> None:
+    """As a request for an answer is."""
+
+    async def do(client: httpx2.AsyncClient, _: Any) -> None:
+        for method in ("countTokens", "generateContent"):
+            body = {"contents": [{"role": "user", "parts": [VIDEO]}]}
+            refused = await client.post(f"/v1beta/models/tiny:{method}", json=body)
+            assert (refused.status_code, refused.json()["error"]["status"]) == (400, "INVALID_ARGUMENT")
+            assert "a video cannot be sent" in refused.json()["error"]["message"]
+
+    target = f"tiny: {{provider: {provider}, model: m, api_key: sk-secret, base_url: '{upstream.url}'}}"
+    run(config_of(upstream, models=target), do)
+    assert not upstream.requests
 
 
 def test_what_a_server_says_instead_of_a_count_is_told_as_that_of_an_answer(upstream: ReplayServer) -> None:

@@ -146,6 +146,43 @@ def test_endpoints_of_a_model_share_its_options(tmp_path: Path) -> None:
     assert found.omitted == ("model_list[1].litellm_params: other defaults than the first endpoint of a",)
 
 
+@pytest.mark.parametrize(
+    ("weight", "carried", "omitted"),
+    [
+        ("x", 1.0, ["model_list[0].litellm_params.weight: not a number"]),
+        ("[2]", 1.0, ["model_list[0].litellm_params.weight: not a number"]),
+        ("true", 1.0, ["model_list[0].litellm_params.weight: not a number"]),
+        (".inf", 1.0, []),
+        ("-1", 1.0, []),
+        ("2", 2.0, []),
+    ],
+)
+def test_a_weight_is_a_number(tmp_path: Path, weight: str, carried: float, omitted: list[str]) -> None:
+    entry = "{model_name: a, litellm_params: {model: openai/x, weight: WEIGHT}}"
+    text = f"model_list: [{entry.replace('WEIGHT', weight)}, {entry.replace('WEIGHT', '3')}]"
+    result = imported(tmp_path / "litellm.yaml", text)
+    assert [one["weight"] for one in result.config["models"]["a"]["endpoints"]] == [carried, 3.0]
+    assert list(result.omitted) == omitted
+
+
+def test_settings_of_another_shape_are_not_carried_over(tmp_path: Path) -> None:
+    text = """
+        model_list: [{model_name: a, litellm_params: {model: openai/x}}, 3]
+        litellm_settings: {fallbacks: 7, callbacks: [{b: 1}, 5], success_callback: 8}
+        router_settings: {fallbacks: [{a: [{model: c}]}, {a: 5}], model_group_alias: {z: [a]}}
+    """
+    result = imported(tmp_path / "litellm.yaml", text)
+    assert [one["model"] for one in result.config["models"]["a"]["endpoints"]] == ["x"]
+    assert len(result.omitted) == 7
+
+
+@pytest.mark.parametrize("name", ["", "A-B"])
+def test_a_variable_needs_a_name(tmp_path: Path, name: str) -> None:
+    text = f"model_list: [{{model_name: a, litellm_params: {{model: openai/x, api_key: os.environ/{name}}}}}]"
+    with pytest.raises(ConfigurationError, match="not the name of a variable"):
+        imported(tmp_path / "litellm.yaml", text)
+
+
 @pytest.mark.parametrize("key", ["sk-1234", "os.environ/NONE"])
 def test_a_short_or_missing_key_is_not_carried_over(tmp_path: Path, key: str) -> None:
     found = imported(tmp_path / "litellm.yaml", f"model_list: []\ngeneral_settings: {{master_key: {key}}}")
@@ -153,7 +190,7 @@ def test_a_short_or_missing_key_is_not_carried_over(tmp_path: Path, key: str) ->
     assert found.omitted[0].startswith("general_settings.master_key: not set, or shorter than 24 characters")
 
 
-@pytest.mark.parametrize("text", ["[", "models: {}", "model_list: {}", "7"])
+@pytest.mark.parametrize("text", ["[", "models: {}", "model_list: {}", "7", "a: 2001-99-99"])
 def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigurationError, match="not YAML|expected a mapping with `model_list`"):
         imported(tmp_path / "litellm.yaml", text)

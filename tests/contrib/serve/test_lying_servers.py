@@ -104,6 +104,94 @@ CLIENTS: dict[str, Any] = {
 }
 
 
+KEY = "sk-secret-1"
+WORDS = {"message": KEY, "type": KEY, "param": KEY, "code": KEY, KEY: 7}
+PARTIAL = {**ABOUT, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "a"}}]}
+FAILED = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1,
+    "status": "failed",
+    "model": "m",
+    "error": WORDS,
+}
+SAID = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": "a", "annotations": []}]}  # fmt: skip
+REPEATING: dict[str, tuple[str, Answer]] = {
+    "a body of Chat": ("vllm", Answer.of_json({"error": WORDS}, status=400)),
+    "a stream of Chat": ("vllm", Answer.of_events([PARTIAL, {"error": WORDS}])),
+    "an answer of Chat with an error": ("vllm", Answer.of_json({**ABOUT, "object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant", "content": "a"}, "finish_reason": "error"}], "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}, "error": WORDS})),
+    "a body of Responses": ("openai_responses", Answer.of_json({"error": WORDS}, status=400)),
+    "an answer of Responses with an error": ("openai_responses", Answer.of_json({**FAILED, "output": [SAID], "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}})),
+    "a stream of Responses": ("openai_responses", Answer.of_events([{"type": "response.created", "sequence_number": 0, "response": {**FAILED, "error": None, "status": "in_progress", "output": []}}, {"type": "response.failed", "sequence_number": 1, "response": {**FAILED, "output": [SAID], "error": {"code": KEY, "message": "no"}}}])),
+    "a body of Messages": ("anthropic", Answer.of_json({"type": "error", "error": {"type": KEY, "message": KEY, "details": {"error_code": KEY, KEY: KEY}}, "request_id": KEY}, status=400)),
+    "a body of Gemini": ("gemini", Answer.of_json({"error": {"code": 400, "message": KEY, "status": KEY, "details": [{"@type": KEY, "reason": KEY}]}}, status=400)),
+}  # fmt: skip
+"""Answers of servers that repeat their key in every word of an error, by what they are, with the provider."""
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("path", CLIENTS)
+@pytest.mark.parametrize("name", REPEATING)
+def test_no_word_of_an_error_shows_a_credential(
+    upstream: ReplayServer, name: str, path: str, is_stream: bool
+) -> None:
+    provider, answer = REPEATING[name]
+    upstream.add(answer)
+    base = f"{upstream.url}/v1" if provider == "openai_responses" else upstream.url
+    config = config_of(upstream, models=f"tiny: {{provider: {provider}, base_url: '{base}', api_key: {KEY}}}")
+    body = {key: value for key, value in CLIENTS[path].items() if key != "stream"}
+    if ":" not in path:
+        body["stream"] = is_stream
+    said = post(config, body, path.replace(":generate", ":streamGenerate") if is_stream else path)
+    assert len(upstream.requests) == 1
+    assert KEY not in said.text + str(said.headers)
+    assert "error" in said.text
+
+
+def test_no_word_of_an_error_of_a_page_that_is_passed_on_shows_a_credential(
+    upstream: ReplayServer,
+) -> None:
+    upstream.add(Answer.of_json({"error": WORDS}, status=400))
+    models = f"tiny: {{provider: vllm, base_url: '{upstream.url}', api_key: {KEY}}}"
+    said = post(config_of(upstream, models=models), {"model": "tiny", "input": "a"}, "/v1/embeddings")
+    assert said.status_code == 400
+    assert KEY not in said.text
+    assert said.json()["error"]["message"] == "<secret>"
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+@pytest.mark.parametrize("body", [b"null", b"[]", b"{}", b"<html>", b'{"choices": 5}', b'{"choices": []}'])
+def test_an_answer_that_cannot_be_read_has_one_type_and_code(
+    upstream: ReplayServer, body: bytes, is_stream: bool
+) -> None:
+    upstream.add(Answer((body,), headers={"Content-Type": "application/json"}))
+    said = post(config_of(upstream), {**HI, "stream": is_stream})
+    error = said.json()["error"]
+    assert (said.status_code, error["type"], error["code"]) == (502, "server_error", "unreadable_answer")
+
+
+def test_what_a_stream_says_of_a_busy_server_has_google_s_word_for_it(upstream: ReplayServer) -> None:
+    upstream.add(Answer.of_events([PARTIAL, {"error": {"message": "busy", "code": 503}}]))
+    path = "/v1beta/models/tiny:streamGenerateContent?alt=sse"
+    said = post(config_of(upstream), CLIENTS["/v1beta/models/tiny:generateContent"], path)
+    assert '{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}' in said.text
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_an_answer_that_the_client_s_format_cannot_hold_is_the_server_s_fault(
+    upstream: ReplayServer, is_stream: bool
+) -> None:
+    """Ollama's reasoning that is no text, for a client of its older page."""
+    about = {"model": "m", "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop"}
+    message = {"role": "assistant", "content": "x"}
+    upstream.add(Answer.of_json({**about, "message": message, "eval_count": 2, "thinking": 5}))
+    config = config_of(upstream, models=f"tiny: {{provider: ollama, base_url: '{upstream.url}'}}")
+    said = post(config, {"model": "tiny", "prompt": "Hi", "stream": is_stream}, "/api/generate")
+    assert said.status_code == (200 if is_stream else 502)
+    assert "the gateway failed" not in said.text
+    assert is_stream or "cannot be written" in said.json()["error"]
+
+
 @pytest.mark.untraced
 @pytest.mark.parametrize("path", CLIENTS)
 @pytest.mark.parametrize(

@@ -218,6 +218,32 @@ def test_an_answer_without_embeddings_is_an_error(upstream: ReplayServer, body: 
     assert send(config_of(upstream), "POST", "/api/embed", json=EMBED).status_code == 502
 
 
+@pytest.mark.parametrize("count", [2**63, 2**64 - 1, -1, 1.5, "5", None, True, [], {}])
+@pytest.mark.parametrize("path", ["/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings"])
+def test_counts_that_cannot_be_are_not_counted(upstream: ReplayServer, path: str, count: Any) -> None:
+    """The answer was paid: it goes out."""
+    counts = {"prompt_tokens": count, "total_tokens": count}
+    for usage in (counts, count):
+        upstream.add(Answer.of_json({**VECTORS, "usage": usage, "prompt_eval_count": count}))
+        answer = send(config_of(upstream, "costs: true"), "POST", path, json={**EMBED, "prompt": "a"})
+        assert answer.status_code == 200
+        assert "x-crosswalk-cost-usd" not in answer.headers
+
+
+@pytest.mark.parametrize("error", [{"message": "no sk-own", "code": "KeyError"}, "no sk-own"])
+def test_an_error_with_a_status_of_success_is_an_error(upstream: ReplayServer, error: Any) -> None:
+    upstream.add(Answer.of_json({"error": error}))
+    failed = send(config_of(upstream, models=model(upstream)), "POST", "/v1/embeddings", json=EMBED)
+    assert (failed.status_code, failed.json()["error"]["message"]) == (502, "no <secret>")
+    assert failed.headers["x-should-retry"] == "false"
+
+
+def test_a_file_may_say_anything(upstream: ReplayServer) -> None:
+    upstream.add(Answer.of_json({"error": "is the text of a file"}))
+    answer = send(config_of(upstream), "GET", "/v1/files/f-1/content", params={"model": "tiny"})
+    assert answer.json() == {"error": "is the text of a file"}
+
+
 def test_an_answer_that_is_not_json_after_all_goes_out(upstream: ReplayServer) -> None:
     upstream.add(Answer((b"{",), headers={"Content-Type": "application/json"}))
     assert send(config_of(upstream), "POST", "/v1/embeddings", json=EMBED).content == b"{"
@@ -231,6 +257,11 @@ def test_an_answer_that_is_not_json_after_all_goes_out(upstream: ReplayServer) -
         (FORM.replace(b"name=model", b"name*=UTF-8''model"), "x", "no plain name"),
         (FORM.replace(b"name=model", b"name=model; name*=a"), "x", "no plain name"),
         (FORM.replace(b"name=model", b"name=a; name=model"), "x", "no plain name"),
+        (FORM.replace(b"name=model", b"name='model'"), "x", "no plain name"),
+        (FORM.replace(b"name=model", b'name="model[]"'), "x", "no plain name"),
+        (FORM.replace(b"name=model", b"name=model[a]"), "x", "no plain name"),
+        (FORM.replace(b"name=model", b'name=" model"'), "x", "no plain name"),
+        (FORM.replace(b"name=model", b"name=model_path"), "x", "is missing"),
         (FORM.replace(b"RI", b"\n--x\nContent-Disposition: form-data; name=model\n\nb"), "x", "no head or no end"),
         (b"a" + FORM, "x", "not between its boundaries"),
         (FORM.replace(b"--x--", b"--x"), "x", "not between its boundaries"),

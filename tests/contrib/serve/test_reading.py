@@ -149,6 +149,9 @@ def nested(depth: int) -> str:
     return "[" * depth + "]" * depth
 
 
+BOMB = "bomb: [" + ", ".join(f"&a{n} [{', '.join([f'*a{n - 1}' if n else 'x'] * 9)}]" for n in range(7)) + "]"
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -160,7 +163,7 @@ def nested(depth: int) -> str:
         ("models:\n  a: x\n  b*c: {provider: o}", "g.yml, line 2: models.a: expected a mapping"),
         ("models:\n  a: {provider: o}\n  b*c: {provider: o}", "g.yml, line 3: models.b*c: a * is allowed only at the end of a name"),
         ("models:\n  a: {provider: o, aliases: '*c'}", "g.yml, line 2: models.a: a * is allowed only at the end of a name"),
-        (b"\xff", "g.yml: not YAML"),
+        (b"a: 1\n\xff", "g.yml, line 2: not YAML"),
         ("models: {}", "g.yml, line 1: models: expected at least one model"),
         ("models: 3", "g.yml, line 1: models: expected object, got number"),
         ("models:", "g.yml, line 1: models: the key is missing"),
@@ -204,7 +207,13 @@ def nested(depth: int) -> str:
         (ONE + "limits: {body_bytes: 1.5}", "g.yml, line 2: limits.body_bytes: expected integer, got number"),
         (ONE + "on_unsupported: ignore", "g.yml, line 2: on_unsupported: expected 'refuse' or 'drop', got another string"),
         (ONE + "retry: {attempts: 0}", "g.yml, line 2: retry.attempts: attempts must be a whole number of at least 1"),
-        (ONE + "retry: {kinds: [oops]}", "g.yml, line 2: retry.kinds.0: 'oops' is not a valid ErrorKind"),
+        (ONE + "retry: {kinds: [oops]}", "g.yml, line 2: retry.kinds.0: expected one of rate_limit, quota, "),
+        (ONE + "listen: {port: 1:30}", "g.yml, line 2: listen.port: expected what JSON has; put it in quotes"),
+        (ONE + "limits: {head_seconds: 1:30.5}", "g.yml, line 2: limits.head_seconds: expected what JSON has"),
+        ("models: {'': {provider: x}}", "g.yml, line 1: models: expected a plain key"),
+        ("models: {~: {provider: x}}", "g.yml, line 1: models: expected a plain key"),
+        (ONE + "listen: {trusted_proxies: [10.0.0.0/8, 999.1.1.1]}", "g.yml, line 2: listen.trusted_proxies.1: expected an IP address, a network such as 10.0.0.0/8, or *"),
+        (ONE + BOMB, "g.yml, line 2: bomb: more than 100000 values, by its aliases"),
         (ONE + "keys: {k: {hash: cw-secret}}", "g.yml, line 2: keys.k.hash: expected a hash, as `crosswalk serve --new-key` prints it"),
         (ONE + "keys:\n  k: {hash: '" + HASH + "', models: [b, 'z*']}", "g.yml, line 3: keys.k.models: no model of the file is called 'b'; an alias does not count"),
         (ONE + "keys:\n  k: {hash: '" + HASH + "'}\n  l: {hash: '" + HASH + "'}", "g.yml, line 4: keys.l.hash: the same hash as that of 'k'"),
@@ -219,6 +228,11 @@ def test_a_mistake_is_said_with_its_line_and_key(text: str, error: str) -> None:
     assert error in str(raised.value)
     assert str(raised.value).startswith("g.yml")
     assert raised.value.source == "g.yml"
+
+
+@pytest.mark.parametrize("proxies", ["'*'", "[10.0.0.1, '::1', 10.0.0.0/8]"])
+def test_addresses_and_networks_of_proxies_are_trusted(proxies: str) -> None:
+    assert read(ONE + f"listen: {{trusted_proxies: {proxies}}}").listen.trusted_proxies
 
 
 def test_one_endpoint_may_stand_alone_beside_other_keys_of_its_model() -> None:

@@ -310,6 +310,48 @@ def test_an_odd_frame_goes_out_as_it_came(data: bytes, framed: bytes) -> None:
     assert relay.fail(ErrorInfo(ErrorKind.SERVER, "too late")) == b""
 
 
+def test_what_comes_after_what_only_looked_like_an_error_goes_out_in_its_order() -> None:
+    relay = relay_of("/v1/chat/completions")
+    events = [b'{"error":1}', b'{"choices":[]}', b'{"error":2}', b"[1]"]
+    assert relay.frames(events) == b""
+    assert relay.finish() == b"".join(b"data: %b\n\n" % one for one in (*events, b"[DONE]"))
+
+
+@pytest.mark.parametrize("include_usage", [True, False])
+def test_an_error_ends_a_stream_and_takes_no_content_away(
+    upstream: ReplayServer, include_usage: bool
+) -> None:
+    """What came in the same event is sent, and nothing that came after it, such as an end without an error."""
+    path, message = "/v1/chat/completions", {"index": 0, "delta": {"content": "b"}, "finish_reason": "stop"}
+    about = {**ABOUT, "object": "chat.completion.chunk"}
+    failed = {**about, "usage": USAGE, "error": {"message": "boom", "code": "x"}}
+    said = {**about, "choices": [{**message, "delta": {"content": "a"}, "finish_reason": None}]}
+    upstream.add(
+        Answer.of_events([said, {**failed, "choices": [message, 7]}, {**about, "choices": [message]}])
+    )
+    more = {"stream_options": {"include_usage": True}} if include_usage else {}
+    got = posted(at(upstream, path), path, **more).strip().split(b"\n\n")
+    first, second, last = (orjson.loads(one.partition(b"data: ")[2]) for one in got[:3])
+    assert (first["choices"], second["choices"]) == (said["choices"], [{**message, "finish_reason": None}])
+    assert ("usage" in second, "error" in second) == (include_usage, False)
+    assert last["error"]["message"] == "boom"
+    assert b'"stop"' not in b"".join(got)
+
+
+def test_an_answer_that_failed_is_stored_as_failed_whatever_comes_after(upstream: ReplayServer) -> None:
+    path = "/v1/responses"
+    upstream.add(sends(path, [RESPONSES[0], {"type": "error", "code": "server_error", "message": "boom", "param": None, "sequence_number": 1}, RESPONSES[-1]]))  # fmt: skip
+
+    async def ask() -> Any:
+        app = create_app(at(upstream, path))
+        async with app.router.lifespan_context(app), asking(app) as client:
+            told = await client.post(path, json={"model": "tiny", "stream": True, **ASKED[path]})
+            assert b"response.completed" not in told.content
+            return (await client.get(f"{path}/resp_1")).json()
+
+    assert asyncio.run(ask())["status"] == "failed"
+
+
 def test_an_answer_with_an_event_that_nobody_knows_is_stored(upstream: ReplayServer) -> None:
     path = "/v1/responses"
     upstream.add(sends(path, RESPONSES))

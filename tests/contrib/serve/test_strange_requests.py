@@ -107,3 +107,16 @@ def test_an_integer_of_a_schema_keeps_its_digits(form: WireForm, wish: dict[str,
 def test_bytes_are_read_or_refused(form: WireForm, body: bytes) -> None:
     with pytest.raises(BadRequestError):
         read_request(form, body)
+
+
+@pytest.mark.parametrize("provider", ["openai", "vllm", "anthropic", "gemini", "ollama", "openai_responses"])
+def test_a_long_number_in_the_schema_of_an_answer_is_sent_with_every_digit(provider: str) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 2**64}}, "required": ["n"]}
+    asked = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "Hi"}],
+        "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}},
+    }
+    request = read_request(WireForm.OPENAI_CHAT, dump_json(asked)).request
+    built = build_http_request(request.asked, provider, on_unsupported="drop")
+    assert b"18446744073709551616" in dump_json(built.body)

@@ -33,6 +33,12 @@ def one(schema: Any, **rules: Any) -> FittedSchema:
     )
 
 
+def test_whole_numbers_keep_every_digit() -> None:
+    """Also where they are told in a description."""
+    schema = {"type": "integer", "maximum": 10**30}
+    assert sent(schema) == {**schema, "description": "{maximum: 1000000000000000000000000000000}"}
+
+
 def sent(schema: Any, **rules: Any) -> Any:
     result = one(schema, **rules)
     assert result.impossible == ()

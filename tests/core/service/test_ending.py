@@ -89,6 +89,20 @@ def test_half_an_event_behind_the_finish_word_says_nothing(
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize("length", [len("data: ["), len("data: [DONE")])
+@pytest.mark.parametrize("is_clean", [False, True])
+def test_half_a_sentinel_behind_the_finish_word_says_nothing(
+    server: ReplayServer, service_of: Make, length: int, is_clean: bool
+) -> None:
+    """Whoever ends the connection there."""
+    cut = Cut(after_bytes=sum(map(len, ANSWER.chunks[:4])) + length, clean=is_clean)
+    server.add(ANSWER, cut, times=None)
+    response = complete(service_of(server, timeout=SOON))
+    assert (response.text, response.finish_reason) == ("Hello.", FinishReason.STOP)
+    assert response.usage.total_tokens == 5
+    assert len(server.requests) == 1
+
+
 def test_half_an_event_that_a_server_itself_ends_is_an_error(server: ReplayServer, service_of: Make) -> None:
     server.add(ANSWER, Cut(after_bytes=INSIDE_THE_USAGE, clean=True), times=None)
     with pytest.raises(ServerError, match="in the middle of an event"):
