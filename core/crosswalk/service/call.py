@@ -184,8 +184,7 @@ class Attempt:
         self.headers = answer.headers
         self._content_length = answer.headers.get("content-length")
         self.content_type = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-        status = answer.status
-        self.extra["status"] = status
+        self.extra["status"] = status = answer.status
         if (id := request_id_of(answer.headers)) is not None:
             self.extra["request_id"] = clean_message(self._redact(id), 200)
         self._is_error = status >= 400
