@@ -38,12 +38,8 @@ if TYPE_CHECKING:
 
 
 COUNTS: Final = (
-    "prompt_tokens",
-    "completion_tokens",
-    "cached_tokens",
-    "reasoning_tokens",
-    "cache_write_tokens",
-)
+    "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cache_write_tokens",
+)  # fmt: skip
 """The counts that a statement about ``usage`` may name."""
 
 _NOTE_KEYS: Final = frozenset({"draft", "found", "note"})
@@ -77,9 +73,7 @@ def read_statement(file: Path, case: str) -> dict[str, Any] | None:
     else:
         statement = manifest_of(str(file.parent)).answers.get(str(file.resolve()), {}).get("says")
         source = f"{file}: says"
-    if statement is None:
-        return None
-    if isinstance(statement, dict) and "draft" in statement:
+    if statement is None or (isinstance(statement, dict) and "draft" in statement):
         return None
     _check(statement, source)
     return {name: value for name, value in statement.items() if name not in _NOTE_KEYS}
@@ -110,6 +104,10 @@ def _text(value: Any) -> str | None:
     return None if isinstance(value, str) else "must be a string or null"
 
 
+def _object(value: Any) -> str | None:
+    return None if isinstance(value, dict) else "must be an object"
+
+
 def _flag(value: Any) -> str | None:
     return None if isinstance(value, bool) else "must be true or false"
 
@@ -130,11 +128,11 @@ def _member_of(words: type[FinishReason | ErrorKind]) -> _Fault:
 
 
 def _texts(words: Collection[str] = ()) -> _Fault:
+    fault = f"must be a list of {', '.join(words) or 'strings'}"
+
     def fault_of(value: Any) -> str | None:
         is_right = isinstance(value, list) and all(isinstance(one, str) for one in value)
-        if is_right and (not words or {*value} <= {*words}):
-            return None
-        return f"must be a list of {', '.join(words) or 'strings'}"
+        return None if is_right and (not words or {*value} <= {*words}) else fault
 
     return fault_of
 
@@ -252,6 +250,7 @@ _FACTS: Final[dict[str, _Fact]] = {
     "error_message": _Fact(_text, _of_error("message"), "give it in ErrorInfo(message=…)"),
     "retryable": _Fact(_flag, _of_error("retryable"), "give it in ErrorInfo(retryable=…)"),
     "complete": _Fact(_flag, lambda response: response.is_complete, "it follows from finish and error"),
+    "asked": _Fact(_object, lambda _: None, "write it so in build_request"),
     "raises": _Fact(_text, lambda _: None, "raise it in the hook that reads this"),
 }  # fmt: skip
 """What a statement may say of an answer, in the order of a draft."""
@@ -284,14 +283,10 @@ def stated_differences(
     if statement and error != stated_error:
         actual_result = "an answer" if error is None else f"{error}: {message}".removesuffix(": ")
         return [("raises", f"stated as {stated_error or 'an answer'}, and read as {actual_result}")]
-    facts = {name: value for name, value in statement.items() if name not in ("raises", "complete")}
+    facts = {name: value for name, value in statement.items() if name not in ("asked", "raises", "complete")}
     if response is None:
-        return [
-            (name, f"stated as {_shown(stated)}, and there is no response") for name, stated in facts.items()
-        ]
-    differences = [
-        one for name, stated in facts.items() for one in _differences(name, stated, response, response)
-    ]
+        return [(name, f"stated as {shown(fact)}, and there is no response") for name, fact in facts.items()]
+    differences = [it for name, fact in facts.items() for it in _differences(name, fact, response, response)]
     if not differences and "complete" in statement:
         differences += _differences("complete", statement["complete"], response, response)
     return differences
@@ -338,12 +333,13 @@ def _differences(
         for key in stated or actual:
             value = None if stated is None else stated[key]
             if value != actual[key]:
-                yield f"{name}.{key}", f"stated as {_shown(value)}, and read as {_shown(actual[key])}"
+                yield f"{name}.{key}", f"stated as {shown(value)}, and read as {shown(actual[key])}"
     elif not _is_same(name, stated, actual):
-        yield name, f"stated as {_shown(stated)}, and read as {_shown(actual)}"
+        yield name, f"stated as {shown(stated)}, and read as {shown(actual)}"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return the JSON of *value*, cut where it is long."""
     text = value.isoformat() if isinstance(value, datetime) else orjson.dumps(value).decode()
     return text if len(text) <= 80 else f"{text[:80]}…"
 
@@ -366,18 +362,15 @@ def _different_calls(
         return
     for number, (stated_call, call) in enumerate(zip(stated, calls, strict=True)):
         call_path = f"{path}message.tool_calls[{number}]"
-        actual_call = {
-            "id": _unless(response, f"{call_path}.id", call.id),
-            "name": call.name,
-            "arguments": call.arguments,
-        }
+        own_id = _unless(response, f"{call_path}.id", call.id)
+        actual_call = {"id": own_id, "name": call.name, "arguments": call.arguments}
         mark = response.metadata.provenance.get(f"{call_path}.arguments")
         if mark is Provenance.DERIVED and not stated_call.get("arguments"):
             # "{}" represents arguments that were not sent
             actual_call["arguments"] = stated_call.get("arguments")
         for name, value in stated_call.items():
             if not _same_argument(value, actual_call[name]):
-                difference = f"stated as {_shown(value)}, and read as {_shown(actual_call[name])}"
+                difference = f"stated as {shown(value)}, and read as {shown(actual_call[name])}"
                 yield f"calls[{number}].{name}", difference
 
 

@@ -187,7 +187,7 @@ def _keys(path: str, text_path: tuple[str | int, ...]) -> tuple[str | int, ...]:
 
 _Check: TypeAlias = Callable[[Case], Iterator[Problem]]
 _CHECKS_BY_PROMISE: Final[dict[str, tuple[_Check, ...]]] = {
-    "as stated": (as_stated,),
+    "as stated": (as_stated, requests.requests_as_stated),
     "nothing lost": (lossless.nothing_lost, evidence.kinds_are_read, texts.text_only_once,
         texts.kinds_are_told_apart),
     "framing does not matter": (pairing.framing_does_not_matter, pairing.text_paths_hold, pairing.own_framing_is_exact),

@@ -12,7 +12,8 @@ import attrs
 import orjson
 
 from crosswalk.codec import from_json
-from crosswalk.errors import PluginError
+from crosswalk.errors import CrosswalkError, PluginError
+from crosswalk.formats.requests import read_request
 from crosswalk.formats.tables import option_paths
 from crosswalk.plugin.hooks import fits_ids
 from crosswalk.plugin.registry import Mapper
@@ -26,7 +27,7 @@ from crosswalk.request import (
 )
 from crosswalk.service.building import build
 from crosswalk.service.way_back import NO_PLACE
-from crosswalk.testing.captures import Capture, written
+from crosswalk.testing.captures import Capture, shown, written
 from crosswalk.testing.case import MARKER, Case, decoded, strings
 from crosswalk.testing.pairing import normalized
 from crosswalk.testing.perturbation import Path, at, scalars, show_path
@@ -96,6 +97,30 @@ def requests_say_all(case: Case) -> Iterator[Problem]:
                 yield from _goes_back(case)
     except PluginError as error:
         yield case.problem("P4", "request", str(error), about="request")
+
+
+def requests_as_stated(case: Case) -> Iterator[Problem]:
+    """P4: the request that a statement has under ``asked``, in the form of Chat Completions, is built as it is recorded.
+
+    Its keys that no such request has are the server's own options. It is a stream if the capture is one.
+    """
+    asked = (case.capture.says or {}).get("asked")
+    if asked is None or case.capture.request is None or case.mapper.build_request is None:
+        return
+    try:
+        client = read_request({"stream": case.capture.stream, **asked}, "openai-chat")
+        stated = attrs.evolve(client.request.asked, provider_options={case.mapper.provider: client.unread})
+        built = dict(scalars(build(stated, case.mapper, "drop")[0].body))
+        recorded = dict(scalars(orjson.loads(case.capture.request)))
+    except (CrosswalkError, orjson.JSONDecodeError) as error:
+        yield case.problem("P4", "request", f"as stated it cannot be compared: {error}", about="request")
+        return
+    for path in sorted({*recorded, *built}, key=show_path):
+        there, here = (shown(values[path]) if path in values else "nothing" for values in (recorded, built))
+        message = f"recorded with {there}, and built with {here} for what is stated as asked"
+        place = f"request.{show_path(path)}"
+        if there != here:
+            yield attrs.evolve(case.problem("P4", place, message, about="request"), path=place)
 
 
 def _ways(mapper: Mapper) -> dict[Any, HTTPRequest]:
@@ -446,13 +471,9 @@ def _goes_back(case: Case) -> Iterator[Problem]:
     texts = texts or [answer_sent.text or ""]
     marks = case.baseline.provenance
     id_rule = case.mapper.info.call_ids  # other ids are sent under other names
-    ids = [
-        call.id
-        for number, call in enumerate(calls)
-        if f"message.tool_calls[{number}].id" not in marks and (id_rule is None or fits_ids(id_rule, call.id))
-    ]
-    names = [call.name for call in calls]
-    wanted = {"text": texts, "calls": names, "ids, of calls and of their results": ids}
+    ids = [one.id for n, one in enumerate(calls) if f"message.tool_calls[{n}].id" not in marks]
+    ids = [id for id in ids if id_rule is None or fits_ids(id_rule, id)]
+    wanted = {"text": texts, "calls": [one.name for one in calls], "ids, of calls and of their results": ids}
     for kind, texts in wanted.items():
         if not all(said.count(text) > (texts is ids) for text in texts):
             message = f"the next request has not all of its {kind}"

@@ -225,6 +225,93 @@ def test_a_request_that_loses_something_is_a_problem(plugin: Any, message: str) 
     assert any(message in line for line in found), found
 
 
+STATED = {
+    "model": "m",
+    "messages": [{"role": "user", "content": "Hi"}],
+    "max_tokens": 9,
+    "temperature": 0.5,
+    "top_p": 1,
+}
+
+
+class SwapsItsDials(Tern):
+    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> HTTPRequest:
+        body = dict(http_request.body)
+        body["temperature"], body["top_p"] = body["top_p"], body["temperature"]
+        return attrs.evolve(http_request, body=body)
+
+
+class NamesTheLimitItsOwnWay(Tern):
+    def changed(self, http_request: HTTPRequest, request: ChatRequest) -> HTTPRequest:
+        body = {"cap" if name == "max_tokens" else name: value for name, value in http_request.body.items()}
+        return attrs.evolve(http_request, body=body)
+
+
+def stated_problems(plugin: Any, asked: Any, request: bytes | None = ASKED, **fields: Any) -> list[str]:
+    """Check one recorded request, with *asked* in the statement about its answer."""
+    registry = Registry(installed=[], environ={})
+    registry.register(plugin, "tern")
+    capture = attrs.evolve(answer("text", "stop", request, content="Hello."), says={"asked": asked}, **fields)
+    found = check_capture(registry.mapper("tern"), capture, checks=["requests as stated"])
+    return [f"{problem.path}: {problem.message}" for problem in found]
+
+
+@pytest.mark.parametrize("asked", [STATED, None])
+def test_a_request_is_built_as_it_is_stated(asked: Any) -> None:
+    assert stated_problems(Tern(), asked) == []
+    assert stated_problems(Tern(), asked, request=None) == []
+
+
+def test_an_option_of_the_server_itself_may_be_stated() -> None:
+    recorded = orjson.dumps({**STATED, "ponder": "off"})
+    assert stated_problems(Tern(), {**STATED, "ponder": "off"}, recorded) == []
+    assert stated_problems(Tern(), STATED, recorded) == [
+        'request.ponder: recorded with "off", and built with nothing for what is stated as asked'
+    ]
+
+
+def test_a_recorded_stream_was_asked_for_as_one() -> None:
+    recorded = orjson.dumps({**STATED, "stream": True, "stream_options": {"include_usage": True}})
+    assert stated_problems(Tern(), STATED, recorded, stream=True) == []
+
+
+@pytest.mark.parametrize(
+    ("plugin", "found"),
+    [
+        (
+            SwapsItsDials(),
+            [
+                "request.temperature: recorded with 0.5, and built with 1 for what is stated as asked",
+                "request.top_p: recorded with 1, and built with 0.5 for what is stated as asked",
+            ],
+        ),
+        (
+            NamesTheLimitItsOwnWay(),
+            [
+                "request.cap: recorded with nothing, and built with 9 for what is stated as asked",
+                "request.max_tokens: recorded with 9, and built with nothing for what is stated as asked",
+            ],
+        ),
+    ],
+)
+def test_a_request_that_is_not_built_as_stated_is_a_problem(plugin: Any, found: list[str]) -> None:
+    """No other check knows which of two recorded numbers is the temperature."""
+    assert stated_problems(plugin, STATED) == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "request_bytes", "found"),
+    [
+        ({"model": "m"}, ASKED, "messages: must be a list"),
+        (STATED, b"not JSON", "invalid literal"),
+    ],
+)
+def test_a_statement_that_cannot_be_compared_is_told(asked: Any, request_bytes: bytes, found: str) -> None:
+    (problem,) = stated_problems(Tern(), asked, request_bytes)
+    assert "as stated it cannot be compared" in problem
+    assert found in problem
+
+
 def test_a_request_that_the_server_refuses_is_a_problem() -> None:
     """By its rules for conversations, if the kit has them: a result without the call that asked for it."""
     found = found_in(ForgetsTheConversation(), "openai")
