@@ -104,10 +104,6 @@ def _text(value: Any) -> str | None:
     return None if isinstance(value, str) else "must be a string or null"
 
 
-def _object(value: Any) -> str | None:
-    return None if isinstance(value, dict) else "must be an object"
-
-
 def _flag(value: Any) -> str | None:
     return None if isinstance(value, bool) else "must be true or false"
 
@@ -216,10 +212,6 @@ def _media(response: ChatResponse) -> list[Any]:
     return [one.metadata.get("media_type") for one in response.segments if one.type is SegmentType.MEDIA]
 
 
-def _duration(response: ChatResponse) -> float | None:
-    return response.metadata.request_duration.total_seconds() or None
-
-
 def _of_error(name: str) -> Callable[[ChatResponse], Any]:
     return lambda response: None if response.error_info is None else getattr(response.error_info, name)
 
@@ -244,13 +236,14 @@ _FACTS: Final[dict[str, _Fact]] = {
     "model": _Fact(_text, _identity("model"), "take it with state.take_identity"),
     "id": _Fact(_text, _identity("id"), "take it with state.take_identity"),
     "created": _Fact(_time, _identity("created"), "take it in its unit: state.identify(created=…)"),
-    "duration": _Fact(_seconds, _duration, "set state.request_duration, in its unit"),
+    "duration": _Fact(_seconds, lambda one: one.metadata.request_duration.total_seconds() or None,
+        "set state.request_duration, in its unit"),
     "error": _Fact(_member_of(ErrorKind), _of_error("kind"), "give the code its kind: error_info(…, codes=…)"),
     "error_code": _Fact(_text, _of_error("code"), "give it in ErrorInfo(code=…)"),
     "error_message": _Fact(_text, _of_error("message"), "give it in ErrorInfo(message=…)"),
     "retryable": _Fact(_flag, _of_error("retryable"), "give it in ErrorInfo(retryable=…)"),
     "complete": _Fact(_flag, lambda response: response.is_complete, "it follows from finish and error"),
-    "asked": _Fact(_object, lambda _: None, "write it so in build_request"),
+    "asked": _Fact(lambda asked: None if isinstance(asked, dict) else "must be an object", lambda _: None, "build it so"),
     "raises": _Fact(_text, lambda _: None, "raise it in the hook that reads this"),
 }  # fmt: skip
 """What a statement may say of an answer, in the order of a draft."""

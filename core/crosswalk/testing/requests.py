@@ -20,6 +20,7 @@ from crosswalk.plugin.registry import Mapper
 from crosswalk.request import (
     Adaptation,
     ChatRequest,
+    ExtraOptions,
     HTTPRequest,
     NamedTool,
     ToolDefinition,
@@ -102,16 +103,18 @@ def requests_say_all(case: Case) -> Iterator[Problem]:
 def requests_as_stated(case: Case) -> Iterator[Problem]:
     """P4: the request that a statement has under ``asked``, in the form of Chat Completions, is built as it is recorded.
 
-    Its keys that no such request has are the server's own options. It is a stream if the capture is one.
+    Keys that neither such a request nor :class:`ExtraOptions` has are the server's own. A stream is asked for as one.
     """
     asked = (case.capture.says or {}).get("asked")
     if asked is None or case.capture.request is None or case.mapper.build_request is None:
         return
     try:
-        client = read_request({"stream": case.capture.stream, **asked}, "openai-chat")
-        stated = attrs.evolve(client.request.asked, provider_options={case.mapper.provider: client.unread})
-        built = dict(scalars(build(stated, case.mapper, "drop")[0].body))
-        recorded = dict(scalars(orjson.loads(case.capture.request)))
+        extra = {name: asked[name] for name in ExtraOptions.__annotations__ if name in asked}
+        plain = {name: value for name, value in asked.items() if name not in extra}
+        client = read_request({"stream": case.capture.stream, **plain}, "openai-chat")
+        own: Any = {"extra_options": extra, "provider_options": {case.mapper.provider: client.unread}}
+        body = build(attrs.evolve(client.request.asked, **own), case.mapper, "drop")[0].body
+        recorded, built = dict(scalars(orjson.loads(case.capture.request))), dict(scalars(body))
     except (CrosswalkError, orjson.JSONDecodeError) as error:
         yield case.problem("P4", "request", f"as stated it cannot be compared: {error}", about="request")
         return

@@ -270,6 +270,15 @@ def test_an_option_of_the_server_itself_may_be_stated() -> None:
     ]
 
 
+def test_an_option_beside_those_of_chat_has_its_canonical_name() -> None:
+    asked = {**STATED, "n": 2, "logprobs": True}
+    assert stated_problems(Tern(), asked, orjson.dumps(asked)) == []
+    assert stated_problems(Tern(), asked) == [
+        f"request.{name}: recorded with nothing, and built with {value} for what is stated as asked"
+        for name, value in (("logprobs", "true"), ("n", "2"))
+    ]
+
+
 def test_a_recorded_stream_was_asked_for_as_one() -> None:
     recorded = orjson.dumps({**STATED, "stream": True, "stream_options": {"include_usage": True}})
     assert stated_problems(Tern(), STATED, recorded, stream=True) == []

@@ -206,6 +206,7 @@ def test_without_a_response_no_fact_agrees() -> None:
         (b'{"choices":[7]}', '"choices": must be a list of objects, one for each choice'),
         (b'{"choices":[{"text":7}]}', '"choices": "text": must be a string or null'),
         (b'{"choices":[{"usage":{}}]}', '"choices": "usage": unknown; it may be text, reasoning'),
+        (b'{"asked":[]}', '"asked": must be an object'),
         (b'{"calls":{}}', '"calls": must be a list of calls'),
         (b'{"calls":[{"tool":"x"}]}', '"calls": a call must be an object of id, name, arguments'),
     ],
